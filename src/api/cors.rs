@@ -1,0 +1,1 @@
+//! CORS as data.

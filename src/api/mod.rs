@@ -1,0 +1,7 @@
+//! The HTTP surface as data: which route, who calls, what an error looks like. Pure; knows nothing of runs.
+
+pub mod auth;
+pub mod cors;
+pub mod error;
+pub mod query;
+pub mod route;

@@ -1,0 +1,1 @@
+//! Query parameters of the list routes.

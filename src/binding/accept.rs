@@ -1,0 +1,1 @@
+//! Which binding an Accept header asks for (D13).

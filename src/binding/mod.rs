@@ -1,0 +1,5 @@
+//! Bytes <-> events: how a stream's events are framed, and how framed streams of others are read. Pure.
+
+pub mod accept;
+pub mod sse;
+pub mod sse_decoder;

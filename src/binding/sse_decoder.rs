@@ -1,0 +1,1 @@
+//! Incremental reader of SSE bodies, for upstreams and MCP servers, whatever the chunking.

@@ -1,0 +1,208 @@
+//! `agents.toml` as types. The build script reads this file too: nothing here names a path into the crate.
+
+use serde::{Deserialize, Serialize};
+
+/// The whole file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentsFile {
+    /// Agents in order; the first is the default.
+    pub agents: Vec<AgentConfig>,
+}
+
+/// One agent. Times are milliseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentConfig {
+    /// Id on the wire.
+    pub id: String,
+    /// Name for people; default: the id.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// One sentence.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Other ids this agent answers to.
+    #[serde(default)]
+    pub aliases: Vec<String>,
+    /// Name in the provider table.
+    pub provider: String,
+    /// Model id.
+    #[serde(default)]
+    pub model: String,
+    /// Base address of the upstream; default: the provider's.
+    #[serde(default)]
+    pub base_url: Option<String>,
+    /// Name of the secret that holds the key; default: the provider's.
+    #[serde(default)]
+    pub api_key_secret: Option<String>,
+    /// System text.
+    #[serde(default)]
+    pub instructions: String,
+    /// Settings of the model; a run's own override them.
+    #[serde(default)]
+    pub model_settings: ModelSettingsConfig,
+    /// Server tools by name.
+    #[serde(default)]
+    pub tools: Vec<String>,
+    /// Model calls a run may make. Source: D10.
+    #[serde(default = "default_max_steps")]
+    pub max_steps: u32,
+    /// Working time of a run, waits for front-end results not counted. Source: D10.
+    #[serde(default = "default_run_timeout_ms")]
+    pub run_timeout_ms: u64,
+    /// Longest silence of the upstream. Source: D10.
+    #[serde(default = "default_upstream_idle_timeout_ms")]
+    pub upstream_idle_timeout_ms: u64,
+    /// How long the answer's head may wait for the upstream's. Source: D14.
+    #[serde(default = "default_first_response_wait_ms")]
+    pub first_response_wait_ms: u64,
+    /// Deadline of a front-end call. Source: contract 3.
+    #[serde(default = "default_tool_timeout_ms")]
+    pub tool_timeout_ms: u64,
+    /// Longest silence of our stream; 0 = no keep-alives. Absent: 15 s, and 5 s while a front-end result is awaited.
+    #[serde(default)]
+    pub keep_alive_ms: Option<u64>,
+    /// Attempts after the first, before the first output.
+    #[serde(default = "default_max_retries")]
+    pub max_retries: u32,
+    /// Stored messages that reach the model. Source: contract 2.3.
+    #[serde(default = "default_last_messages")]
+    pub last_messages: u32,
+    /// Check arguments against the declared schema. Source: contract 2.5.
+    #[serde(default = "default_true")]
+    pub validate_tool_arguments: bool,
+    /// Longest result towards the model, in bytes. Source: contract 2.5.
+    #[serde(default = "default_tool_result_max_bytes")]
+    pub tool_result_max_bytes: usize,
+    /// Replace the provisional title by a model-written one. Source: contract 4.
+    #[serde(default)]
+    pub generate_title: bool,
+    /// Source: contract 2.2.
+    #[serde(default)]
+    pub persist: Persist,
+    /// Source: D11.
+    #[serde(default)]
+    pub on_disconnect: OnDisconnect,
+    /// Source: D15.
+    #[serde(default)]
+    pub frontend_tools: FrontendTools,
+    /// Source: D8.
+    #[serde(default)]
+    pub tool_call_streaming: ToolCallStreaming,
+    /// Say failures in a text message too. Source: contract 2.4.
+    #[serde(default)]
+    pub show_errors: bool,
+}
+
+/// Settings of the model in `agents.toml`, named as in `forwardedProps.modelSettings`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ModelSettingsConfig {
+    /// Tokens.
+    #[serde(default, alias = "maxTokens", skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+    /// 0 to 2 with most vendors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// From 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<u32>,
+    /// -2 to 2 with most vendors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub presence_penalty: Option<f64>,
+    /// -2 to 2 with most vendors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_penalty: Option<f64>,
+    /// Texts that end the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop_sequences: Vec<String>,
+    /// For vendors that can repeat an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<i64>,
+}
+
+/// Which runs of an agent are persistent. Source: contract 2.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Persist {
+    /// By the rule of 2.2.
+    #[default]
+    Auto,
+    /// Always, for plain AG-UI clients that send no resourceId.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What happens when the last viewer leaves. Source: D11.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnDisconnect {
+    /// The run stops.
+    #[default]
+    Stop,
+    /// The run goes on to its end.
+    Continue,
+}
+
+/// How front-end calls are answered. Source: D15.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FrontendTools {
+    /// By a POST into the run.
+    #[default]
+    SameRun,
+    /// By the next run's messages.
+    NextRun,
+}
+
+/// When a call's arguments are sent. Source: D8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolCallStreaming {
+    /// When they are complete.
+    #[default]
+    Held,
+    /// As they arrive, where that is safe.
+    Live,
+}
+
+fn default_max_steps() -> u32 {
+    16
+}
+
+fn default_run_timeout_ms() -> u64 {
+    15 * 60 * 1000
+}
+
+fn default_upstream_idle_timeout_ms() -> u64 {
+    60 * 1000
+}
+
+fn default_first_response_wait_ms() -> u64 {
+    5 * 1000
+}
+
+fn default_tool_timeout_ms() -> u64 {
+    30 * 60 * 1000
+}
+
+fn default_max_retries() -> u32 {
+    2
+}
+
+fn default_last_messages() -> u32 {
+    40
+}
+
+fn default_tool_result_max_bytes() -> usize {
+    256 * 1024
+}
+
+fn default_true() -> bool {
+    true
+}

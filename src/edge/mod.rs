@@ -1,0 +1,1 @@
+//! The shell on the platform: thin, takes no decisions.

@@ -1,0 +1,88 @@
+//! `forwardedProps`: the options of one run.
+
+use serde_json::{Map, Value};
+
+use super::id::{AgentId, ResourceId};
+
+/// The known keys typed, the unknown ones kept. Source: contract 2.1, table of forwardedProps.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ForwardedProps {
+    /// Which agent, id or alias; absent = the default agent.
+    pub agent_id: Option<AgentId>,
+    /// Owner the client names.
+    pub resource_id: ClientResource,
+    /// `memoryOptions.lastMessages`: how many stored messages reach the model; `Some(0)` = none.
+    pub last_messages: Option<u32>,
+    /// `memoryOptions.readOnly`: read the history, write nothing.
+    pub read_only: bool,
+    /// Settings for the model.
+    pub model_settings: ModelSettings,
+    /// `structuredOutput.schema`, when it constrains anything.
+    pub output_schema: Option<Value>,
+    /// `instructions` and `system`, in this order: extra system text for this run.
+    pub instructions: Vec<String>,
+    /// For the first step only.
+    pub tool_choice: Option<ToolChoice>,
+    /// Overrides the agent's option.
+    pub frontend_tools: Option<FrontendToolsMode>,
+    /// Keys we do not know, handed to the upstream where it has a place for them.
+    pub unknown: Map<String, Value>,
+}
+
+/// What a client said about the owner; "present but empty" matters. Source: contract 2.2.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ClientResource {
+    /// No resourceId, or `null`.
+    #[default]
+    Absent,
+    /// `resourceId: ""`.
+    Empty,
+    /// A resource id.
+    Given(ResourceId),
+}
+
+/// Settings a run or an agent gives to its model; a codec drops those its vendor has no name for. Source: contract 2.1.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ModelSettings {
+    /// `maxTokens` / `maxOutputTokens`, in tokens.
+    pub max_output_tokens: Option<u32>,
+    /// `temperature`
+    pub temperature: Option<f64>,
+    /// `topP`
+    pub top_p: Option<f64>,
+    /// `topK`
+    pub top_k: Option<u32>,
+    /// `presencePenalty`
+    pub presence_penalty: Option<f64>,
+    /// `frequencyPenalty`
+    pub frequency_penalty: Option<f64>,
+    /// `stopSequences`
+    pub stop_sequences: Vec<String>,
+    /// `seed`
+    pub seed: Option<i64>,
+    /// `maxRetries`, attempts after the first.
+    pub max_retries: Option<u32>,
+}
+
+/// Whether and what the model must call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// The model decides.
+    Auto,
+    /// No calls.
+    None,
+    /// At least one call.
+    Required,
+    /// A call of this tool.
+    Function(String),
+}
+
+/// How calls of front-end tools are answered. Source: contract 2.6 (D15).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FrontendToolsMode {
+    /// The run waits; results are posted into it.
+    #[default]
+    SameRun,
+    /// The run ends; results come with the next run's messages.
+    NextRun,
+}

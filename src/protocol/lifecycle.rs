@@ -1,0 +1,1 @@
+//! The legal order of events.

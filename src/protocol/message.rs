@@ -1,0 +1,261 @@
+//! Messages of a thread by role, as AG-UI writes them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::id::{MessageId, ToolCallId};
+use super::tool::ToolCall;
+
+/// One message of a conversation.
+///
+/// Wire: `{"id","role",...}` with the members of its [`MessageBody`]. Source: AG-UI 2.3.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Id on the wire and in storage.
+    pub id: MessageId,
+    /// What the role says.
+    #[serde(flatten)]
+    pub body: MessageBody,
+    /// Members every role may have, kept and given back as they came.
+    #[serde(flatten)]
+    pub extras: MessageExtras,
+}
+
+/// The part of a message that depends on its `role`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub enum MessageBody {
+    /// What the person said.
+    User {
+        /// Text, or parts.
+        content: Content,
+    },
+    /// What the model answered.
+    Assistant {
+        /// Text of the segment; absent when the message has calls only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        content: Option<String>,
+        /// Calls of the message, in order.
+        #[serde(rename = "toolCalls", default, skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<ToolCall>,
+    },
+    /// System text of one run; never stored.
+    System {
+        /// The text.
+        content: String,
+    },
+    /// As `System`.
+    Developer {
+        /// The text.
+        content: String,
+    },
+    /// The answer to a call.
+    Tool {
+        /// The call answered: the message's second identity (2.3 rule 4).
+        #[serde(rename = "toolCallId")]
+        tool_call_id: ToolCallId,
+        /// Text, or parts.
+        content: Content,
+        /// Set when the call failed at the client.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A client's own activity record; never reaches a model.
+    Activity {
+        /// Kind of activity.
+        #[serde(rename = "activityType")]
+        activity_type: String,
+        /// Its data.
+        content: Map<String, Value>,
+    },
+    /// Reasoning a client kept; never reaches a model.
+    Reasoning {
+        /// The text.
+        content: String,
+    },
+}
+
+/// Members that any role may carry beside its body.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct MessageExtras {
+    /// Name of the author.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Opaque value of the producer that issued it.
+    #[serde(rename = "encryptedValue", default, skip_serializing_if = "Option::is_none")]
+    pub encrypted_value: Option<String>,
+    /// The application's own data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Map<String, Value>>,
+    /// Subagent that wrote the message.
+    #[serde(rename = "subagentRunId", default, skip_serializing_if = "Option::is_none")]
+    pub subagent_run_id: Option<String>,
+}
+
+/// Content of a user or tool message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Content {
+    /// A plain string.
+    Text(String),
+    /// Ordered parts.
+    Parts(Vec<ContentPart>),
+}
+
+/// One part of a message's content. Source: AG-UI 2.4.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum ContentPart {
+    /// Text.
+    Text(TextPart),
+    /// A picture.
+    Image(MediaPart),
+    /// Sound.
+    Audio(MediaPart),
+    /// A film.
+    Video(MediaPart),
+    /// A document, such as a PDF.
+    Document(MediaPart),
+}
+
+/// `{"type":"text","text","id"?,"metadata"?}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TextPart {
+    /// The text.
+    pub text: String,
+    /// Id of the part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The application's own data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
+}
+
+/// `{"type":"image"|...,"source","id"?,"metadata"?}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MediaPart {
+    /// Where the bytes are.
+    pub source: MediaSource,
+    /// Id of the part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The application's own data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Value>,
+}
+
+/// Where the bytes of a [`MediaPart`] are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum MediaSource {
+    /// In the message, base64.
+    Data {
+        /// Base64 text.
+        value: String,
+        /// Media type.
+        #[serde(rename = "mimeType")]
+        mime_type: String,
+    },
+    /// At an address; never fetched by us.
+    Url {
+        /// The address.
+        value: String,
+        /// Media type.
+        #[serde(rename = "mimeType", default, skip_serializing_if = "Option::is_none")]
+        mime_type: Option<String>,
+    },
+    /// A provider's own file handle; never read by us (AG-UI IN-5).
+    File {
+        /// The handle.
+        value: String,
+        /// Whose handle it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider: Option<String>,
+        /// Media type.
+        #[serde(rename = "mimeType", default, skip_serializing_if = "Option::is_none")]
+        mime_type: Option<String>,
+    },
+}
+
+impl Content {
+    /// The text of all text parts, joined by blank lines.
+    pub fn to_text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Parts(parts) => {
+                let texts: Vec<&str> = parts
+                    .iter()
+                    .filter_map(|part| match part {
+                        ContentPart::Text(part) => Some(part.text.as_str()),
+                        ContentPart::Image(_)
+                        | ContentPart::Audio(_)
+                        | ContentPart::Video(_)
+                        | ContentPart::Document(_) => None,
+                    })
+                    .collect();
+                texts.join("\n\n")
+            }
+        }
+    }
+}
+
+impl Message {
+    /// An assistant message of ours.
+    pub fn assistant(id: MessageId, content: Option<String>, tool_calls: Vec<ToolCall>) -> Self {
+        Self {
+            id,
+            body: MessageBody::Assistant { content, tool_calls },
+            extras: MessageExtras::default(),
+        }
+    }
+
+    /// A tool message of ours.
+    pub fn tool(id: MessageId, tool_call_id: ToolCallId, content: String) -> Self {
+        let content = Content::Text(content);
+        Self {
+            id,
+            body: MessageBody::Tool {
+                tool_call_id,
+                content,
+                error: None,
+            },
+            extras: MessageExtras::default(),
+        }
+    }
+
+    /// The `role` on the wire.
+    pub fn role(&self) -> &'static str {
+        match self.body {
+            MessageBody::User { .. } => "user",
+            MessageBody::Assistant { .. } => "assistant",
+            MessageBody::System { .. } => "system",
+            MessageBody::Developer { .. } => "developer",
+            MessageBody::Tool { .. } => "tool",
+            MessageBody::Activity { .. } => "activity",
+            MessageBody::Reasoning { .. } => "reasoning",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_role_survives_the_round_trip() {
+        for text in [
+            r#"{"id":"u","role":"user","content":"hi","name":"Ada","metadata":{"n":1.0}}"#,
+            r#"{"id":"u","role":"user","content":[{"type":"text","text":"a"},{"type":"image","source":{"type":"url","value":"https://x.test/a.png"}}]}"#,
+            r#"{"id":"a","role":"assistant","content":"yes"}"#,
+            r#"{"id":"a","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}"#,
+            r#"{"id":"s","role":"system","content":"be kind"}"#,
+            r#"{"id":"d","role":"developer","content":"be brief"}"#,
+            r#"{"id":"t","role":"tool","toolCallId":"c","content":"ok","error":"no"}"#,
+            r#"{"id":"x","role":"activity","activityType":"plan","content":{"big":12345678901234567890123}}"#,
+            r#"{"id":"r","role":"reasoning","content":"hm","encryptedValue":"z"}"#,
+        ] {
+            let message: Message = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&message).unwrap(), text);
+        }
+    }
+}

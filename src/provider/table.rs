@@ -1,0 +1,46 @@
+//! The one provider table: which names an agent's `provider` may have, and how each is driven.
+//!
+//! Plain data without paths into the crate: the build script reads it too.
+
+/// The wire format an upstream speaks; each has one codec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Wire {
+    /// Embedded, deterministic, no network.
+    Demo,
+    /// OpenAI Chat Completions and every compatible server.
+    OpenAiChat,
+}
+
+/// One provider name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProviderEntry {
+    /// The agent's `provider`.
+    pub name: &'static str,
+    /// How it is driven.
+    pub wire: Wire,
+    /// Used when the agent has no `baseUrl`; empty = the agent must have one, unless the wire needs none.
+    pub base_url: &'static str,
+    /// Name of the secret used when the agent has no `apiKeySecret`; empty = no key is sent.
+    pub api_key_secret: &'static str,
+}
+
+/// Every provider. A compatible server is one more line.
+pub const PROVIDERS: &[ProviderEntry] = &[
+    ProviderEntry {
+        name: "demo",
+        wire: Wire::Demo,
+        base_url: "",
+        api_key_secret: "",
+    },
+    ProviderEntry {
+        name: "openai",
+        wire: Wire::OpenAiChat,
+        base_url: "https://api.openai.com/v1",
+        api_key_secret: "OPENAI_API_KEY",
+    },
+];
+
+/// Finds a provider by its name.
+pub fn find(name: &str) -> Option<&'static ProviderEntry> {
+    PROVIDERS.iter().find(|entry| entry.name == name)
+}

@@ -1,0 +1,1 @@
+//! Streamed pieces of tool calls -> whole calls.

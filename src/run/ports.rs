@@ -1,0 +1,124 @@
+//! What a run needs from outside, as traits: the edge implements them on the platform, tests script them.
+
+use std::future::Future;
+
+use crate::protocol::event::Event;
+use crate::protocol::id::MessageId;
+use crate::provider::HttpRequest;
+use crate::store::Database;
+
+/// All ports of a run in one value.
+pub trait Ports {
+    /// Outgoing HTTP.
+    type Http: HttpClient;
+    /// D1.
+    type Database: Database;
+    /// Time.
+    type Clock: Clock;
+    /// Fresh ids.
+    type Ids: IdSource;
+    /// The log.
+    type Log: Log;
+
+    /// Outgoing HTTP.
+    fn http(&self) -> &Self::Http;
+    /// D1; `None` when the deployment has none.
+    fn database(&self) -> Option<&Self::Database>;
+    /// Time.
+    fn clock(&self) -> &Self::Clock;
+    /// Fresh ids.
+    fn ids(&self) -> &Self::Ids;
+    /// The log.
+    fn log(&self) -> &Self::Log;
+}
+
+/// Sends requests to upstreams and tools.
+pub trait HttpClient {
+    /// A response's body. Dropping it aborts the call.
+    type Body: HttpBody;
+
+    /// Sends a request and waits for the head of the response. Dropping the future aborts the call.
+    fn send(&self, request: HttpRequest)
+    -> impl Future<Output = Result<HttpResponse<Self::Body>, HttpError>>;
+}
+
+/// A response whose body is still to be read.
+#[derive(Debug)]
+pub struct HttpResponse<B> {
+    /// HTTP status.
+    pub status: u16,
+    /// Header names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: B,
+}
+
+/// A body being received.
+pub trait HttpBody {
+    /// The next bytes, as they arrive; `None` at the end. An error is a connection that died.
+    fn next_chunk(&mut self) -> impl Future<Output = Option<Result<Vec<u8>, HttpError>>>;
+}
+
+/// The connection failed; the text is for the log only.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the connection failed")]
+pub struct HttpError(pub String);
+
+/// Time.
+pub trait Clock {
+    /// Unix milliseconds.
+    fn now_ms(&self) -> u64;
+
+    /// Resolves after this many milliseconds.
+    fn sleep(&self, ms: u64) -> impl Future<Output = ()> + 'static;
+}
+
+/// Fresh ids and random numbers.
+pub trait IdSource {
+    /// A message id nobody has.
+    fn message_id(&self) -> MessageId;
+
+    /// A random text of at least 64 bits, for thread incarnations.
+    fn token(&self) -> String;
+
+    /// A number from 0 to 1, for jitter.
+    fn fraction(&self) -> f64;
+}
+
+/// The viewers of a run's stream.
+pub trait EventSink {
+    /// Appends an event to what will be sent. Never waits, never fails.
+    fn push(&mut self, event: &Event);
+
+    /// Appends a keep-alive.
+    fn push_keep_alive(&mut self);
+
+    /// Hands what was appended to the viewers.
+    ///
+    /// # Errors
+    /// [`ViewersGone`] when the last viewer has left and the run's agent stops then (D11).
+    fn flush(&mut self) -> impl Future<Output = Result<(), ViewersGone>>;
+}
+
+/// Nobody receives the stream any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ViewersGone;
+
+/// Structured log lines. Never a prompt, message text, key or body of a client.
+pub trait Log {
+    /// One line: a level, an event name, and members.
+    fn line(&self, level: Level, event: &'static str, members: &[(&'static str, &dyn std::fmt::Display)]);
+}
+
+/// How grave a log line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// For developers.
+    Debug,
+    /// What happened.
+    Info,
+    /// What was dropped, ignored, degraded.
+    Warn,
+    /// What failed.
+    Error,
+}

@@ -1,0 +1,1 @@
+//! Stored and incoming messages -> what the model is asked.

@@ -1,0 +1,225 @@
+//! Persistence: what is stored of runs, threads and messages, and every SQL statement of the project.
+//!
+//! Pure over one port, [`Database`]: the edge runs the statements on D1, tests run them on native SQLite with the
+//! real migrations. Nobody outside this module writes SQL or sees a row.
+
+use std::future::Future;
+
+use serde_json::{Map, Value};
+
+use crate::protocol::event::TokenUsage;
+use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ThreadId, ToolCallId};
+use crate::protocol::message::Message;
+
+/// The database port: one batch = one transaction, all or nothing.
+pub trait Database {
+    /// Runs the statements in order in one transaction and gives each statement's rows.
+    fn batch(&self, statements: Vec<Statement>)
+    -> impl Future<Output = Result<Vec<Vec<Row>>, DatabaseError>>;
+}
+
+/// One SQL statement with its parameters `?1`, `?2`, ...; at most 100 of them (a D1 limit, known fault B101).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statement {
+    /// SQL text.
+    pub sql: std::borrow::Cow<'static, str>,
+    /// Parameters in order.
+    pub parameters: Vec<Parameter>,
+}
+
+/// A parameter of a [`Statement`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Parameter {
+    /// TEXT
+    Text(String),
+    /// INTEGER, within the range a double keeps exact
+    Integer(i64),
+    /// NULL
+    Null,
+}
+
+/// A row: column name -> text, number or null.
+pub type Row = Map<String, Value>;
+
+/// Why the database did not run a batch.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DatabaseError {
+    /// Overloaded, reset, timed out: the same batch may succeed when sent again.
+    #[error("the database is not available")]
+    Unavailable(String),
+    /// A constraint refused a row.
+    #[error("a constraint of the database was violated")]
+    Constraint(String),
+    /// A fault of the statement: ours.
+    #[error("the database refused a statement")]
+    Refused(String),
+}
+
+/// Why a store operation failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// See [`DatabaseError`].
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// A row is not what we wrote.
+    #[error("a stored row could not be read")]
+    Corrupt(&'static str),
+}
+
+/// How a run treats its thread. Source: contract 2.2 (D5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Persistence {
+    /// Nothing is read or written; the database is not asked.
+    Stateless,
+    /// The run owns the right to create its thread.
+    Create(ResourceId),
+    /// Persistent only if the thread exists and is this owner's, and no run on it waits for a front-end result.
+    IfThreadExists(ResourceId),
+}
+
+/// State of a run row. Source: contract 8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunStatus {
+    /// The loop works.
+    Running,
+    /// The loop waits for front-end results.
+    Waiting,
+    /// RUN_FINISHED.
+    Finished,
+    /// RUN_ERROR, or the object was lost.
+    Failed,
+    /// Cancelled.
+    Cancelled,
+}
+
+/// What the start batch needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BeginRun {
+    /// The client's id of the run.
+    pub run_id: RunId,
+    /// Never empty here.
+    pub thread_id: ThreadId,
+    /// The agent.
+    pub agent_id: AgentId,
+    /// The object the run lives in.
+    pub object: ObjectAddress,
+    /// Never `Stateless` here.
+    pub persistence: Persistence,
+    /// Read the history, write nothing (no thread, no run row either).
+    pub read_only: bool,
+    /// `input.messages` as they came.
+    pub incoming: Vec<Message>,
+    /// How many stored messages may reach the model.
+    pub last_messages: u32,
+    /// Unix milliseconds.
+    pub now_ms: u64,
+    /// When a row still `running` reads as failed, Unix milliseconds.
+    pub deadline_ms: u64,
+    /// A fresh random text, used if the thread is created now.
+    pub incarnation: String,
+}
+
+/// What the start batch found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Begun {
+    /// The thread does not exist, or a run on it waits: go on without it (only for `IfThreadExists`).
+    Stateless,
+    /// The run reads its thread, and writes it unless read-only.
+    Persistent(PersistentRun),
+    /// The thread belongs to another owner: 403.
+    ForeignThread,
+    /// The owner has a run of this id already: 409 (D12).
+    Conflict {
+        /// Its state; `Running` past its deadline reads as `Failed`.
+        status: RunStatus,
+        /// Its thread.
+        thread_id: ThreadId,
+    },
+}
+
+/// A run that has its place in a thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PersistentRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Its thread.
+    pub thread_id: ThreadId,
+    /// Its owner.
+    pub owner: ResourceId,
+    /// Incarnation of the thread the run began on; a thread deleted meanwhile is never written.
+    pub incarnation: String,
+    /// Turn the run's output goes to.
+    pub turn: u64,
+    /// Nothing is written.
+    pub read_only: bool,
+    /// History and incoming messages as the rules of 2.3 give them, stored versions winning where they must.
+    pub model_input: Vec<Message>,
+    /// Calls of `model_input` that are pending in storage (2.6) and not answered by an incoming message.
+    pub pending_tool_call_ids: Vec<ToolCallId>,
+}
+
+/// What the end batch writes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndRun {
+    /// Final state.
+    pub status: RunStatus,
+    /// Assistant and tool messages the run produced, in order.
+    pub produced: Vec<Message>,
+    /// Calls in `produced` that the next run's messages answer (2.6).
+    pub pending_tool_call_ids: Vec<ToolCallId>,
+    /// Token counts of the run.
+    pub usage: Vec<TokenUsage>,
+    /// Unix milliseconds.
+    pub now_ms: u64,
+}
+
+/// The store over a [`Database`].
+#[derive(Debug, Clone)]
+pub struct Store<D> {
+    database: D,
+}
+
+impl<D: Database> Store<D> {
+    /// A store over this database.
+    pub fn new(database: D) -> Self {
+        Self { database }
+    }
+
+    /// The start batch: verdicts, thread, new incoming messages, run row, history. Source: contract 2.2, 2.3, D12.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing is half-written then.
+    pub async fn begin_run(&self, _begin: BeginRun) -> Result<Begun, StoreError> {
+        Ok(Begun::Stateless)
+    }
+
+    /// The end batch: everything produced and the final state, atomically. A thread deleted or re-created meanwhile
+    /// is left alone; a run row already ended is not ended twice.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing is half-written then.
+    pub async fn end_run(&self, _run: &PersistentRun, _end: EndRun) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Marks a run as waiting for front-end results, or as running again.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn set_run_status(
+        &self,
+        _run: &PersistentRun,
+        _status: RunStatus,
+        _now_ms: u64,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Forgets a run that was refused before its stream; its user message stays. Source: D12.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn forget_run(&self, _run: &PersistentRun) -> Result<(), StoreError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,1 @@
+//! JSON Schema: the subset that occurs in tool parameters.
