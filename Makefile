@@ -1,0 +1,40 @@
+# Every target is complete in itself: it sets up what is missing, and takes a moment where nothing is.
+
+PORT ?= 8787
+
+export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
+export WRANGLER_SEND_METRICS := false
+
+.PHONY: dev test build size deploy setup
+
+## The server on this machine, at http://localhost:$(PORT)
+dev: build
+	wrangler d1 migrations apply DB --local
+	wrangler dev --port $(PORT)
+
+## Everything that can be checked, cheapest first
+test: setup
+	cargo fmt --check
+	cargo clippy --all-targets -- -D warnings
+	cargo clippy --lib --target wasm32-unknown-unknown -- -D warnings
+	cargo test
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
+	node scripts/build.mjs
+	node scripts/size.mjs
+	npm run e2e
+
+## build/index.js and build/index_bg.wasm
+build: setup
+	node scripts/build.mjs
+
+## What the Worker weighs
+size: build
+	node scripts/size.mjs
+
+## Remote migrations, then the Worker; needs a Cloudflare account
+deploy: build
+	wrangler d1 migrations apply DB --remote
+	wrangler deploy
+
+setup:
+	@node scripts/setup.mjs

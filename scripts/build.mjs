@@ -1,0 +1,48 @@
+// Builds the Worker: build/index.js and build/index_bg.wasm. wrangler runs it too, by `[build]` in wrangler.toml.
+// Does nothing when the inputs have not changed since.
+
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fail, isInstalled, root, run, wasmBindgen, which, workerBuild } from "./tools.mjs";
+
+const inputs = ["src", "build.rs", "agents.toml", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json"];
+const outputs = ["index.js", "index_bg.wasm"];
+const stamp = join(root, "build", ".inputs.sha256");
+
+function addTo(hash, name) {
+  const file = join(root, name);
+  if (!existsSync(file)) return;
+  if (statSync(file).isDirectory()) {
+    for (const child of readdirSync(file).sort()) addTo(hash, join(name, child));
+  } else {
+    hash.update(`${name}\0`).update(readFileSync(file)).update("\0");
+  }
+}
+
+function fingerprint() {
+  const hash = createHash("sha256");
+  for (const name of inputs) addTo(hash, name);
+  return hash.digest("hex");
+}
+
+function isBuilt(wanted) {
+  const files = [stamp, ...outputs.map((name) => join(root, "build", name))];
+  return files.every(existsSync) && readFileSync(stamp, "utf8") === wanted;
+}
+
+/** Points worker-build at the tools that are here; one that is missing, or of another version, it downloads itself. */
+function toolAddresses() {
+  const found = { ESBUILD_BIN: which("esbuild"), WASM_OPT_BIN: which("wasm-opt") };
+  if (isInstalled(wasmBindgen)) found.WASM_BINDGEN_BIN = which(wasmBindgen.command);
+  return Object.fromEntries(Object.entries(found).filter(([, file]) => file));
+}
+
+const wanted = fingerprint();
+if (isBuilt(wanted)) {
+  console.log("build/ is up to date");
+} else {
+  if (!isInstalled(workerBuild)) fail(`worker-build ${workerBuild.version} is missing: \`make build\` installs it.`);
+  run("worker-build", ["--release"], toolAddresses());
+  writeFileSync(stamp, wanted);
+}
