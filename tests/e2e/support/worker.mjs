@@ -1,0 +1,145 @@
+// The built Worker in real workerd, with the bindings of wrangler.toml and the migrations of migrations/.
+//
+// Miniflare rather than wrangler's test harness: the harness sends the Worker's own requests through Node's fetch
+// (the stub would not see connections close) and keeps no state folder (nothing could be restarted). Requests go to
+// the Worker's direct socket, so no proxy stands between a test and what it measures.
+
+import assert from "node:assert/strict";
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { Log, LogLevel, Miniflare, convertV4MiniflareOptions } from "miniflare";
+import { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } from "wrangler";
+
+const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
+const CONFIG_FILE = path.join(PROJECT, "wrangler.toml");
+
+/** The page every test request claims to come from. */
+export const ORIGIN = "https://app.example";
+
+/** The agents of a test, as the variable the Worker reads them from. */
+export const agentsVariable = (agents) => ({ AGENTS: { agents } });
+
+/**
+ * Starts the Worker.
+ *
+ * `vars` and `secrets` come on top of wrangler.toml's; `without` names bindings to leave out; `stateFolder` keeps D1
+ * and the objects' storage over a restart.
+ */
+export async function startWorker({ agents, vars = {}, secrets = {}, without = [], stateFolder } = {}) {
+  const { workerOptions, main } = unstable_getMiniflareWorkerOptions(CONFIG_FILE);
+  assert.ok(existsSync(main), `the Worker is not built: ${path.relative(PROJECT, main)} is missing`);
+  const { modulesRules: _, ...fromConfig } = workerOptions;
+  const lines = [];
+  const options = convertV4MiniflareOptions({
+    host: "127.0.0.1",
+    port: 0,
+    cf: false,
+    log: new Log(LogLevel.NONE),
+    handleStructuredLogs: (line) => lines.push(line),
+    workers: [
+      {
+        ...fromConfig,
+        d1Databases: withoutKeys(fromConfig.d1Databases, without),
+        durableObjects: withoutKeys(fromConfig.durableObjects, without),
+        name: "io-bridge",
+        modulesRoot: path.dirname(main),
+        modules: modules(main),
+        bindings: { ...fromConfig.bindings, ...(agents ? agentsVariable(agents) : {}), ...vars, ...secrets },
+        unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
+      },
+    ],
+  });
+  options.resourcePersistencePath = stateFolder;
+  const miniflare = new Miniflare(options);
+  await miniflare.ready;
+  const [databaseBinding] = Object.keys(withoutKeys(fromConfig.d1Databases, without));
+  const database = databaseBinding && (await miniflare.getD1Database(databaseBinding));
+  if (database) await applyMigrations(database);
+  const prefix = vars.PREFIX ?? fromConfig.bindings.PREFIX ?? "/io-bridge";
+  return new Worker({
+    origin: (await miniflare.unsafeGetDirectURL()).origin,
+    prefix,
+    lines,
+    database,
+    stop: () => miniflare.dispose(),
+  });
+}
+
+/** The Worker in a process of its own, which `kill` ends the way a crash does. */
+export async function startWorkerProcess(options) {
+  const child = fork(fileURLToPath(new URL("./worker-process.mjs", import.meta.url)), {
+    detached: true,
+    env: { ...process.env, WORKER_OPTIONS: JSON.stringify(options) },
+  });
+  const [{ origin, prefix }] = await Promise.race([
+    once(child, "message"),
+    once(child, "exit").then(([code]) => assert.fail(`the Worker's process ended with code ${code}`)),
+  ]);
+  return Object.assign(new Worker({ origin, prefix, lines: [] }), {
+    async kill() {
+      const gone = once(child, "exit");
+      process.kill(-child.pid, "SIGKILL");
+      await gone;
+    },
+  });
+}
+
+class Worker {
+  constructor(parts) {
+    Object.assign(this, parts);
+  }
+
+  /** The whole address of a path below the prefix. */
+  url(relative) {
+    return this.origin + this.prefix + relative;
+  }
+
+  /** Sends a request as a browser would and checks what every answer has: CORS headers and a request id. */
+  async fetch(relative, { json, headers, ...init } = {}) {
+    const response = await fetch(this.url(relative), {
+      ...init,
+      headers: { origin: ORIGIN, ...(json === undefined ? {} : { "content-type": "application/json" }), ...headers },
+      ...(json === undefined ? {} : { body: JSON.stringify(json), method: init.method ?? "POST" }),
+    });
+    assert.ok(response.headers.get("access-control-allow-origin"), `no CORS header on ${response.status} ${relative}`);
+    assert.ok(response.headers.get("x-request-id"), `no x-request-id on ${response.status} ${relative}`);
+    return response;
+  }
+
+  /** Everything the Worker logged. */
+  logText() {
+    return this.lines.map((line) => line.message).join("\n");
+  }
+}
+
+function withoutKeys(record, keys) {
+  return Object.fromEntries(Object.entries(record ?? {}).filter(([key]) => !keys.includes(key)));
+}
+
+function modules(main) {
+  const root = path.dirname(main);
+  const files = readdirSync(root, { recursive: true }).map((name) => path.join(root, name));
+  const others = files.filter((file) => file !== main && /\.(js|mjs|wasm)$/.test(file));
+  return [main, ...others].map((file) => ({
+    type: file.endsWith(".wasm") ? "CompiledWasm" : "ESModule",
+    path: file,
+  }));
+}
+
+async function applyMigrations(database) {
+  const [{ migrations_dir: folder = "migrations" }] = unstable_readConfig({ config: CONFIG_FILE }).d1_databases;
+  await database.prepare("CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)").run();
+  const { results } = await database.prepare("SELECT name FROM d1_migrations").all();
+  const applied = new Set(results.map(({ name }) => name));
+  const names = readdirSync(path.join(PROJECT, folder)).filter((name) => name.endsWith(".sql") && !applied.has(name));
+  for (const name of names.sort()) {
+    const parts = unstable_splitSqlQuery(readFileSync(path.join(PROJECT, folder, name), "utf8"));
+    await database.batch([
+      ...parts.map((part) => database.prepare(part)),
+      database.prepare("INSERT INTO d1_migrations VALUES (?)").bind(name),
+    ]);
+  }
+}
