@@ -1,5 +1,195 @@
-//! The calls a run waits for, and the results that came: first result wins (contract 3).
+//! The front-end calls a run waits for, and the results that came: first result wins (contract 3).
+//!
+//! Plain data behind a cell: the request that delivers and the loop that waits share no IO object. A result may come
+//! before the loop asks for it, and is kept until it does.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::task::{Poll, Waker};
+
+use crate::protocol::id::ToolCallId;
+use crate::protocol::tool::ToolResult;
+
+/// A registered call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpectedCall {
+    /// Id on the wire.
+    pub id: ToolCallId,
+    /// The tool's name.
+    pub name: String,
+    /// Arguments as JSON text.
+    pub arguments: String,
+    /// Deadline, Unix milliseconds.
+    pub expires_at_ms: u64,
+}
+
+/// What became of a delivered result. Source: contract 3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// The first result of the call: it counts.
+    Accepted,
+    /// The same value again: 200.
+    Repeated,
+    /// Another value: 409.
+    Conflict,
+    /// No such call: 404.
+    Unknown,
+    /// The call expired or the run is over: 410.
+    Expired,
+}
 
 /// Registered calls of one run and their results.
 #[derive(Debug, Default)]
-pub struct ToolMailbox {}
+pub struct ToolMailbox {
+    state: RefCell<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    calls: HashMap<ToolCallId, Entry>,
+    order: Vec<ToolCallId>,
+    arrived: VecDeque<ToolCallId>,
+    waker: Option<Waker>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    call: ExpectedCall,
+    phase: Phase,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Waiting,
+    Answered(ToolResult),
+    Over,
+}
+
+impl ToolMailbox {
+    /// Registers a call; must happen before its TOOL_CALL_END is sent.
+    pub fn register(&self, call: ExpectedCall) {
+        let mut state = self.state.borrow_mut();
+        state.order.push(call.id.clone());
+        state.calls.insert(call.id.clone(), Entry { call, phase: Phase::Waiting });
+    }
+
+    /// Takes a result from whoever posts it.
+    pub fn deliver(&self, id: &ToolCallId, result: ToolResult) -> Delivery {
+        let mut state = self.state.borrow_mut();
+        let State { calls, arrived, waker, .. } = &mut *state;
+        let Some(entry) = calls.get_mut(id) else { return Delivery::Unknown };
+        match &entry.phase {
+            Phase::Answered(first) if *first == result => Delivery::Repeated,
+            Phase::Answered(_) => Delivery::Conflict,
+            Phase::Over => Delivery::Expired,
+            Phase::Waiting => {
+                entry.phase = Phase::Answered(result);
+                arrived.push_back(id.clone());
+                if let Some(waker) = waker.take() {
+                    waker.wake();
+                }
+                Delivery::Accepted
+            }
+        }
+    }
+
+    /// The next result, in order of arrival.
+    pub async fn next_result(&self) -> (ToolCallId, ToolResult) {
+        poll_fn(|context| {
+            let mut state = self.state.borrow_mut();
+            while let Some(id) = state.arrived.pop_front() {
+                if let Some(Entry { phase: Phase::Answered(result), .. }) = state.calls.get(&id) {
+                    return Poll::Ready((id, result.clone()));
+                }
+            }
+            state.waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Calls without a result, in order of registration.
+    pub fn pending(&self) -> Vec<ExpectedCall> {
+        let state = self.state.borrow();
+        let waiting = |id| match state.calls.get(id) {
+            Some(Entry { call, phase: Phase::Waiting }) => Some(call.clone()),
+            Some(Entry { phase: Phase::Answered(_) | Phase::Over, .. }) | None => None,
+        };
+        state.order.iter().filter_map(waiting).collect()
+    }
+
+    /// The earliest deadline of a waiting call.
+    pub fn next_deadline_ms(&self) -> Option<u64> {
+        self.pending().iter().map(|call| call.expires_at_ms).min()
+    }
+
+    /// Ends the waiting calls whose deadline has come and names them.
+    pub fn expire(&self, now_ms: u64) -> Vec<ToolCallId> {
+        let due: Vec<ToolCallId> =
+            self.pending().into_iter().filter(|call| call.expires_at_ms <= now_ms).map(|call| call.id).collect();
+        self.end_waiting(&due);
+        due
+    }
+
+    /// The run is over: no waiting call takes a result any more.
+    pub fn close(&self) {
+        let waiting: Vec<ToolCallId> = self.pending().into_iter().map(|call| call.id).collect();
+        self.end_waiting(&waiting);
+    }
+
+    fn end_waiting(&self, ids: &[ToolCallId]) {
+        let mut state = self.state.borrow_mut();
+        for id in ids {
+            if let Some(entry) = state.calls.get_mut(id) {
+                entry.phase = Phase::Over;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    fn call(id: &str, expires_at_ms: u64) -> ExpectedCall {
+        let id = ToolCallId::new(id);
+        ExpectedCall { id, name: "pick".to_owned(), arguments: "{}".to_owned(), expires_at_ms }
+    }
+
+    fn result(content: &str) -> ToolResult {
+        ToolResult { content: content.to_owned(), is_error: false }
+    }
+
+    #[test]
+    fn first_result_wins_and_is_kept_until_asked_for() {
+        let mailbox = ToolMailbox::default();
+        let (a, b) = (ToolCallId::new("a"), ToolCallId::new("b"));
+        assert_eq!(mailbox.deliver(&a, result("1")), Delivery::Unknown);
+        mailbox.register(call("a", 10));
+        mailbox.register(call("b", 20));
+        assert_eq!(mailbox.deliver(&b, result("2")), Delivery::Accepted);
+        assert_eq!(mailbox.deliver(&b, result("2")), Delivery::Repeated);
+        assert_eq!(mailbox.deliver(&b, result("3")), Delivery::Conflict);
+        assert_eq!(mailbox.next_result().now_or_never(), Some((b.clone(), result("2"))));
+        assert_eq!(mailbox.next_result().now_or_never(), None);
+        assert_eq!(mailbox.pending(), vec![call("a", 10)]);
+        assert_eq!(mailbox.deliver(&b, result("2")), Delivery::Repeated);
+    }
+
+    #[test]
+    fn expired_and_closed_calls_take_nothing() {
+        let mailbox = ToolMailbox::default();
+        mailbox.register(call("a", 10));
+        mailbox.register(call("b", 20));
+        assert_eq!(mailbox.next_deadline_ms(), Some(10));
+        assert_eq!(mailbox.expire(9), vec![]);
+        assert_eq!(mailbox.expire(10), vec![ToolCallId::new("a")]);
+        assert_eq!(mailbox.deliver(&ToolCallId::new("a"), result("1")), Delivery::Expired);
+        mailbox.close();
+        assert_eq!(mailbox.deliver(&ToolCallId::new("b"), result("1")), Delivery::Expired);
+        assert_eq!(mailbox.next_deadline_ms(), None);
+    }
+}

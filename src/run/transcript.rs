@@ -1,0 +1,53 @@
+//! What a run said so far, as the messages that will be stored: ids, order and grouping as streamed.
+
+use crate::protocol::id::{MessageId, ToolCallId};
+use crate::protocol::message::{Message, MessageBody};
+use crate::protocol::tool::ToolCall;
+
+/// Assistant and tool messages of a run, each call's results directly behind the message that made it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Transcript {
+    messages: Vec<Message>,
+}
+
+impl Transcript {
+    /// Opens a text segment: a new assistant message.
+    pub fn open_text(&mut self, id: MessageId) {
+        self.messages.push(Message::assistant(id, Some(String::new()), Vec::new()));
+    }
+
+    /// Continues the newest text segment.
+    pub fn append_text(&mut self, delta: &str) {
+        if let Some(Message { body: MessageBody::Assistant { content: Some(text), .. }, .. }) = self.messages.last_mut()
+        {
+            text.push_str(delta);
+        }
+    }
+
+    /// Adds a call to the assistant message of this id, which is made if absent.
+    pub fn add_call(&mut self, parent: &MessageId, call: ToolCall) {
+        let found = self.messages.iter_mut().rev().find(|message| message.id == *parent);
+        if let Some(Message { body: MessageBody::Assistant { tool_calls, .. }, .. }) = found {
+            tool_calls.push(call);
+        } else {
+            self.messages.push(Message::assistant(parent.clone(), None, vec![call]));
+        }
+    }
+
+    /// Adds a result behind its call's message and the results that message has already.
+    pub fn add_result(&mut self, id: MessageId, call: &ToolCallId, content: String) {
+        let has_call = |message: &Message| match &message.body {
+            MessageBody::Assistant { tool_calls, .. } => tool_calls.iter().any(|known| known.id == *call),
+            _ => false,
+        };
+        let Some(owner) = self.messages.iter().rposition(has_call) else { return };
+        let results = self.messages.iter().skip(owner + 1);
+        let behind = results.take_while(|message| matches!(message.body, MessageBody::Tool { .. })).count();
+        self.messages.insert(owner + 1 + behind, Message::tool(id, call.clone(), content));
+    }
+
+    /// The messages in order.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+}
