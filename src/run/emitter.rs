@@ -78,18 +78,31 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
 
     /// Starts the stream: RUN_STARTED and the step begun meanwhile. Source: D14.
     pub fn open(&mut self) -> Emitted {
-        let Some(head) = self.head.take() else { return Ok(()) };
+        let Some(head) = self.head.take() else {
+            return Ok(());
+        };
         // A client that left before the head is noticed at the first flush.
         let _ = head.send(Ok(()));
-        self.send(Event::RunStarted { thread_id: self.thread_id.clone(), run_id: self.run_id.clone() })?;
-        if self.step > 0 { self.send_step_started() } else { Ok(()) }
+        self.send(Event::RunStarted {
+            thread_id: self.thread_id.clone(),
+            run_id: self.run_id.clone(),
+        })?;
+        if self.step > 0 {
+            self.send_step_started()
+        } else {
+            Ok(())
+        }
     }
 
     /// Begins the next step; before the stream is open its event waits for [`Self::open`].
     pub fn begin_step(&mut self) -> Emitted {
         self.step += 1;
         self.call_parent = None;
-        if self.is_open() { self.send_step_started() } else { Ok(()) }
+        if self.is_open() {
+            self.send_step_started()
+        } else {
+            Ok(())
+        }
     }
 
     /// Ends the open step, if one is.
@@ -127,8 +140,13 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
     pub fn notice(&mut self, sentence: String) -> Emitted {
         self.end_text()?;
         let message_id = self.ids.message_id();
-        self.send(Event::TextMessageStart { message_id: message_id.clone() })?;
-        self.send(Event::TextMessageContent { message_id: message_id.clone(), delta: sentence })?;
+        self.send(Event::TextMessageStart {
+            message_id: message_id.clone(),
+        })?;
+        self.send(Event::TextMessageContent {
+            message_id: message_id.clone(),
+            delta: sentence,
+        })?;
         self.send(Event::TextMessageEnd { message_id })
     }
 
@@ -143,12 +161,19 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
     pub fn begin_call(&mut self, id: &ToolCallId, name: &str, is_live: bool) -> Emitted {
         self.end_text()?;
         self.has_output = true;
-        let parent_message_id = self.call_parent.get_or_insert_with(|| self.ids.message_id()).clone();
+        let parent_message_id = self
+            .call_parent
+            .get_or_insert_with(|| self.ids.message_id())
+            .clone();
         if is_live {
             self.lifecycle.expect_live_call(id);
         }
         let tool_call_name = name.to_owned();
-        self.send(Event::ToolCallStart { tool_call_id: id.clone(), tool_call_name, parent_message_id })
+        self.send(Event::ToolCallStart {
+            tool_call_id: id.clone(),
+            tool_call_name,
+            parent_message_id,
+        })
     }
 
     /// Sends argument text of the open call.
@@ -156,7 +181,10 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
         if delta.is_empty() {
             return Ok(());
         }
-        self.send(Event::ToolCallArgs { tool_call_id: id.clone(), delta })
+        self.send(Event::ToolCallArgs {
+            tool_call_id: id.clone(),
+            delta,
+        })
     }
 
     /// Ends the open call; what will be stored of it is `call`.
@@ -172,8 +200,13 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
     pub fn result(&mut self, id: &ToolCallId, result: ToolResult) -> Emitted {
         self.end_text()?;
         let message_id = self.ids.message_id();
-        self.transcript.add_result(message_id.clone(), id, result.content.clone());
-        self.send(Event::ToolCallResult { message_id, tool_call_id: id.clone(), content: result.content })
+        self.transcript
+            .add_result(message_id.clone(), id, result.content.clone());
+        self.send(Event::ToolCallResult {
+            message_id,
+            tool_call_id: id.clone(),
+            content: result.content,
+        })
     }
 
     /// Calls that have no result yet, in call order.
@@ -224,12 +257,16 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
         let message_id = self.ids.message_id();
         self.transcript.open_text(message_id.clone());
         self.call_parent = Some(message_id.clone());
-        self.send(Event::TextMessageStart { message_id: message_id.clone() })?;
+        self.send(Event::TextMessageStart {
+            message_id: message_id.clone(),
+        })?;
         Ok(message_id)
     }
 
     fn send_step_started(&mut self) -> Emitted {
-        self.send(Event::StepStarted { step_name: format!("step-{}", self.step) })
+        self.send(Event::StepStarted {
+            step_name: format!("step-{}", self.step),
+        })
     }
 
     fn send(&mut self, event: Event) -> Emitted {

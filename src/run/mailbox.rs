@@ -71,14 +71,27 @@ impl ToolMailbox {
     pub fn register(&self, call: ExpectedCall) {
         let mut state = self.state.borrow_mut();
         state.order.push(call.id.clone());
-        state.calls.insert(call.id.clone(), Entry { call, phase: Phase::Waiting });
+        state.calls.insert(
+            call.id.clone(),
+            Entry {
+                call,
+                phase: Phase::Waiting,
+            },
+        );
     }
 
     /// Takes a result from whoever posts it.
     pub fn deliver(&self, id: &ToolCallId, result: ToolResult) -> Delivery {
         let mut state = self.state.borrow_mut();
-        let State { calls, arrived, waker, .. } = &mut *state;
-        let Some(entry) = calls.get_mut(id) else { return Delivery::Unknown };
+        let State {
+            calls,
+            arrived,
+            waker,
+            ..
+        } = &mut *state;
+        let Some(entry) = calls.get_mut(id) else {
+            return Delivery::Unknown;
+        };
         match &entry.phase {
             Phase::Answered(first) if *first == result => Delivery::Repeated,
             Phase::Answered(_) => Delivery::Conflict,
@@ -99,7 +112,11 @@ impl ToolMailbox {
         poll_fn(|context| {
             let mut state = self.state.borrow_mut();
             while let Some(id) = state.arrived.pop_front() {
-                if let Some(Entry { phase: Phase::Answered(result), .. }) = state.calls.get(&id) {
+                if let Some(Entry {
+                    phase: Phase::Answered(result),
+                    ..
+                }) = state.calls.get(&id)
+                {
                     return Poll::Ready((id, result.clone()));
                 }
             }
@@ -113,8 +130,15 @@ impl ToolMailbox {
     pub fn pending(&self) -> Vec<ExpectedCall> {
         let state = self.state.borrow();
         let waiting = |id| match state.calls.get(id) {
-            Some(Entry { call, phase: Phase::Waiting }) => Some(call.clone()),
-            Some(Entry { phase: Phase::Answered(_) | Phase::Over, .. }) | None => None,
+            Some(Entry {
+                call,
+                phase: Phase::Waiting,
+            }) => Some(call.clone()),
+            Some(Entry {
+                phase: Phase::Answered(_) | Phase::Over,
+                ..
+            })
+            | None => None,
         };
         state.order.iter().filter_map(waiting).collect()
     }
@@ -126,8 +150,12 @@ impl ToolMailbox {
 
     /// Ends the waiting calls whose deadline has come and names them.
     pub fn expire(&self, now_ms: u64) -> Vec<ToolCallId> {
-        let due: Vec<ToolCallId> =
-            self.pending().into_iter().filter(|call| call.expires_at_ms <= now_ms).map(|call| call.id).collect();
+        let due: Vec<ToolCallId> = self
+            .pending()
+            .into_iter()
+            .filter(|call| call.expires_at_ms <= now_ms)
+            .map(|call| call.id)
+            .collect();
         self.end_waiting(&due);
         due
     }
@@ -156,11 +184,19 @@ mod tests {
 
     fn call(id: &str, expires_at_ms: u64) -> ExpectedCall {
         let id = ToolCallId::new(id);
-        ExpectedCall { id, name: "pick".to_owned(), arguments: "{}".to_owned(), expires_at_ms }
+        ExpectedCall {
+            id,
+            name: "pick".to_owned(),
+            arguments: "{}".to_owned(),
+            expires_at_ms,
+        }
     }
 
     fn result(content: &str) -> ToolResult {
-        ToolResult { content: content.to_owned(), is_error: false }
+        ToolResult {
+            content: content.to_owned(),
+            is_error: false,
+        }
     }
 
     #[test]
@@ -173,7 +209,10 @@ mod tests {
         assert_eq!(mailbox.deliver(&b, result("2")), Delivery::Accepted);
         assert_eq!(mailbox.deliver(&b, result("2")), Delivery::Repeated);
         assert_eq!(mailbox.deliver(&b, result("3")), Delivery::Conflict);
-        assert_eq!(mailbox.next_result().now_or_never(), Some((b.clone(), result("2"))));
+        assert_eq!(
+            mailbox.next_result().now_or_never(),
+            Some((b.clone(), result("2")))
+        );
         assert_eq!(mailbox.next_result().now_or_never(), None);
         assert_eq!(mailbox.pending(), vec![call("a", 10)]);
         assert_eq!(mailbox.deliver(&b, result("2")), Delivery::Repeated);
@@ -187,9 +226,15 @@ mod tests {
         assert_eq!(mailbox.next_deadline_ms(), Some(10));
         assert_eq!(mailbox.expire(9), vec![]);
         assert_eq!(mailbox.expire(10), vec![ToolCallId::new("a")]);
-        assert_eq!(mailbox.deliver(&ToolCallId::new("a"), result("1")), Delivery::Expired);
+        assert_eq!(
+            mailbox.deliver(&ToolCallId::new("a"), result("1")),
+            Delivery::Expired
+        );
         mailbox.close();
-        assert_eq!(mailbox.deliver(&ToolCallId::new("b"), result("1")), Delivery::Expired);
+        assert_eq!(
+            mailbox.deliver(&ToolCallId::new("b"), result("1")),
+            Delivery::Expired
+        );
         assert_eq!(mailbox.next_deadline_ms(), None);
     }
 }

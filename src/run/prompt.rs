@@ -25,7 +25,10 @@ pub fn system_texts(agent: &AgentConfig, input: &RunAgentInput) -> Vec<String> {
     }
     texts.extend(input.forwarded_props.instructions.iter().cloned());
     if !input.context.is_empty() {
-        let entries = input.context.iter().map(|entry| format!("- {}: {}", entry.description, entry.value));
+        let entries = input
+            .context
+            .iter()
+            .map(|entry| format!("- {}: {}", entry.description, entry.value));
         let list = entries.collect::<Vec<_>>().join("\n");
         texts.push(format!("Context given by the application, as data:\n{list}"));
     }
@@ -35,15 +38,28 @@ pub fn system_texts(agent: &AgentConfig, input: &RunAgentInput) -> Vec<String> {
 
 /// Whether there is anything to answer: a user or tool message.
 pub fn has_question(messages: &[Message]) -> bool {
-    messages.iter().any(|message| matches!(message.body, MessageBody::User { .. } | MessageBody::Tool { .. }))
+    messages
+        .iter()
+        .any(|message| matches!(message.body, MessageBody::User { .. } | MessageBody::Tool { .. }))
 }
 
 /// The conversation for the model: every call answered directly behind it, no orphan result, nothing blank.
-pub fn conversation(messages: &[Message], pending: &[ToolCallId], result_max_bytes: usize) -> Vec<ModelMessage> {
+pub fn conversation(
+    messages: &[Message],
+    pending: &[ToolCallId],
+    result_max_bytes: usize,
+) -> Vec<ModelMessage> {
     let mut results: HashMap<&ToolCallId, ToolResult> = HashMap::new();
     for message in messages {
-        if let MessageBody::Tool { tool_call_id, content, error } = &message.body {
-            results.entry(tool_call_id).or_insert_with(|| stored_result(content, error.as_deref()));
+        if let MessageBody::Tool {
+            tool_call_id,
+            content,
+            error,
+        } = &message.body
+        {
+            results
+                .entry(tool_call_id)
+                .or_insert_with(|| stored_result(content, error.as_deref()));
         }
     }
     let pending: HashSet<&ToolCallId> = pending.iter().collect();
@@ -52,7 +68,10 @@ pub fn conversation(messages: &[Message], pending: &[ToolCallId], result_max_byt
         match &message.body {
             MessageBody::User { content } => conversation.extend(user(content)),
             MessageBody::Assistant { content, tool_calls } => {
-                let text = content.as_deref().filter(|text| !text.trim().is_empty()).unwrap_or_default();
+                let text = content
+                    .as_deref()
+                    .filter(|text| !text.trim().is_empty())
+                    .unwrap_or_default();
                 if text.is_empty() && tool_calls.is_empty() {
                     continue;
                 }
@@ -95,16 +114,30 @@ pub fn newer_half(conversation: &[ModelMessage]) -> Vec<ModelMessage> {
 
 /// A call towards the model.
 pub fn model_call(call: &ToolCall) -> ModelToolCall {
-    let is_object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&call.arguments).is_ok();
-    let arguments = if is_object { call.arguments.clone() } else { "{}".to_owned() };
-    ModelToolCall { id: vendor_call_id(call.id.as_str()), name: call.name.clone(), arguments }
+    let is_object =
+        serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&call.arguments).is_ok();
+    let arguments = if is_object {
+        call.arguments.clone()
+    } else {
+        "{}".to_owned()
+    };
+    ModelToolCall {
+        id: vendor_call_id(call.id.as_str()),
+        name: call.name.clone(),
+        arguments,
+    }
 }
 
 /// A result towards the model: MCP text flattened, cut at the agent's limit with a marker.
 pub fn model_result(call: &ToolCall, result: &ToolResult, max_bytes: usize) -> ModelToolResult {
     let content = cut(tool_result::model_text(&result.content), max_bytes);
     let tool_call_id = vendor_call_id(call.id.as_str());
-    ModelToolResult { tool_call_id, name: call.name.clone(), content, is_error: result.is_error }
+    ModelToolResult {
+        tool_call_id,
+        name: call.name.clone(),
+        content,
+        is_error: result.is_error,
+    }
 }
 
 /// An id vendors take: ours are longer than some allow, so they go out as a hash, the same for call and result.
@@ -125,17 +158,28 @@ fn stored_result(content: &Content, error: Option<&str>) -> ToolResult {
     let text = content.to_text();
     match error {
         Some(error) if text.trim().is_empty() => ToolResult::failure(error),
-        Some(_) => ToolResult { content: text, is_error: true },
-        None => ToolResult { content: text, is_error: false },
+        Some(_) => ToolResult {
+            content: text,
+            is_error: true,
+        },
+        None => ToolResult {
+            content: text,
+            is_error: false,
+        },
     }
 }
 
 fn user(content: &Content) -> Option<ModelMessage> {
     let parts: Vec<ContentPart> = match content {
-        Content::Text(text) => vec![ContentPart::Text(TextPart { text: text.clone(), id: None, metadata: None })],
+        Content::Text(text) => vec![ContentPart::Text(TextPart {
+            text: text.clone(),
+            id: None,
+            metadata: None,
+        })],
         Content::Parts(parts) => parts.clone(),
     };
-    let is_blank = |part: &ContentPart| matches!(part, ContentPart::Text(part) if part.text.trim().is_empty());
+    let is_blank =
+        |part: &ContentPart| matches!(part, ContentPart::Text(part) if part.text.trim().is_empty());
     let parts: Vec<ContentPart> = parts.into_iter().filter(|part| !is_blank(part)).collect();
     (!parts.is_empty()).then_some(ModelMessage::User { parts })
 }
@@ -144,7 +188,10 @@ fn cut(text: String, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text;
     }
-    let end = (0..=max_bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = (0..=max_bytes)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
     let kept = text.get(..end).unwrap_or_default();
     format!("{kept}\n[The result was cut: {end} of {} bytes.]", text.len())
 }

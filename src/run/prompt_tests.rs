@@ -7,17 +7,32 @@ fn messages(value: serde_json::Value) -> Vec<Message> {
 }
 
 fn text(text: &str) -> ModelMessage {
-    let part = TextPart { text: text.to_owned(), id: None, metadata: None };
-    ModelMessage::User { parts: vec![ContentPart::Text(part)] }
+    let part = TextPart {
+        text: text.to_owned(),
+        id: None,
+        metadata: None,
+    };
+    ModelMessage::User {
+        parts: vec![ContentPart::Text(part)],
+    }
 }
 
 fn answer(call: &str, name: &str, content: &str, is_error: bool) -> ModelToolResult {
     let (tool_call_id, name, content) = (call.to_owned(), name.to_owned(), content.to_owned());
-    ModelToolResult { tool_call_id, name, content, is_error }
+    ModelToolResult {
+        tool_call_id,
+        name,
+        content,
+        is_error,
+    }
 }
 
 fn call(id: &str, name: &str) -> ModelToolCall {
-    ModelToolCall { id: id.to_owned(), name: name.to_owned(), arguments: "{}".to_owned() }
+    ModelToolCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        arguments: "{}".to_owned(),
+    }
 }
 
 #[test]
@@ -49,7 +64,12 @@ fn every_call_is_answered_once_and_directly_behind_it() {
                 answer("a", "f", r#"{"error":"broke"}"#, true),
                 answer("b", "f", "second", false),
                 answer("c", "f", r#"{"error":"The call was interrupted."}"#, true),
-                answer("d", "f", r#"{"error":"The call has not been answered yet."}"#, true),
+                answer(
+                    "d",
+                    "f",
+                    r#"{"error":"The call has not been answered yet."}"#,
+                    true
+                ),
             ]),
             text("and?"),
         ]
@@ -59,7 +79,10 @@ fn every_call_is_answered_once_and_directly_behind_it() {
 #[test]
 fn a_result_over_the_limit_is_cut_at_a_character_with_a_marker() {
     assert_eq!(cut("aé€".to_owned(), 6), "aé€");
-    assert_eq!(cut("aé€".to_owned(), 5), "aé\n[The result was cut: 3 of 6 bytes.]");
+    assert_eq!(
+        cut("aé€".to_owned(), 5),
+        "aé\n[The result was cut: 3 of 6 bytes.]"
+    );
 }
 
 #[test]
@@ -73,8 +96,18 @@ fn ids_vendors_refuse_go_out_as_one_hash() {
 
 #[test]
 fn the_newer_half_starts_at_a_user_message() {
-    let assistant = ModelMessage::Assistant { text: "x".to_owned(), tool_calls: vec![], vendor_state: None };
-    let whole = vec![text("1"), assistant.clone(), text("2"), assistant.clone(), text("3")];
+    let assistant = ModelMessage::Assistant {
+        text: "x".to_owned(),
+        tool_calls: vec![],
+        vendor_state: None,
+    };
+    let whole = vec![
+        text("1"),
+        assistant.clone(),
+        text("2"),
+        assistant.clone(),
+        text("3"),
+    ];
     assert_eq!(newer_half(&whole), vec![text("3")]);
     let tail = vec![text("1"), assistant.clone(), assistant];
     assert_eq!(newer_half(&tail), tail);

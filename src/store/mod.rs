@@ -156,6 +156,8 @@ pub struct PersistentRun {
     pub model_input: Vec<Message>,
     /// Calls of `model_input` that are pending in storage (2.6) and not answered by an incoming message.
     pub pending_tool_call_ids: Vec<ToolCallId>,
+    /// The thread's title is ours, cut from the first user text: `Store::set_generated_title` may replace it.
+    pub has_provisional_title: bool,
 }
 
 /// What the end batch writes.
@@ -202,7 +204,8 @@ impl<D: Database> Store<D> {
         Ok(())
     }
 
-    /// Marks a run as waiting for front-end results, or as running again.
+    /// Marks a run as waiting for front-end results, or as running again; past the new `deadline_ms` (Unix
+    /// milliseconds) the row reads as failed.
     ///
     /// # Errors
     /// [`StoreError`]
@@ -210,8 +213,16 @@ impl<D: Database> Store<D> {
         &self,
         _run: &PersistentRun,
         _status: RunStatus,
-        _now_ms: u64,
+        _deadline_ms: u64,
     ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Replaces a provisional title by a model-written one; a user's title is never overwritten. Source: contract 4.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn set_generated_title(&self, _run: &PersistentRun, _title: &str) -> Result<(), StoreError> {
         Ok(())
     }
 
