@@ -2,10 +2,8 @@
 //!
 //! Async without a runtime, without a platform type, without a `Send` bound: the same loop runs in native tests.
 
-pub mod emitter;
 pub mod mailbox;
 pub mod ports;
-pub mod prompt;
 
 use std::rc::Rc;
 
