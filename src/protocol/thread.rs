@@ -8,7 +8,7 @@ use super::id::{ResourceId, ThreadId};
 /// One thread.
 ///
 /// Wire: `{"id","title"?,"resourceId","createdAt","updatedAt","metadata"}`, times ISO-8601 UTC with milliseconds
-/// (`store::time` writes them). Source: contract 4.
+/// (`protocol::time` writes them). Source: contract 4.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Thread {
     /// Id, unique over all owners.

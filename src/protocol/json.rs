@@ -1,0 +1,164 @@
+//! JSON from outside: healed, bounded, and exact in its numbers.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// Deepest nesting accepted; the parser's own limit, checked first so that the answer can name it.
+pub const JSON_MAX_DEPTH: usize = 127;
+
+/// Most values accepted in one text. A value takes some hundred bytes of memory however short it is in the text, so a
+/// body of a few megabytes of `0,` would exhaust an isolate of 128 MB.
+pub const JSON_MAX_VALUE_COUNT: usize = 250_000;
+
+/// Why a text is not JSON we take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum JsonFault {
+    /// The grammar is broken here; both count from 1, column 0 = before the first character.
+    #[error("not valid JSON (line {line}, column {column})")]
+    Syntax {
+        /// Line.
+        line: usize,
+        /// Byte in the line.
+        column: usize,
+    },
+    /// Deeper than [`JSON_MAX_DEPTH`].
+    #[error("nested more than 127 levels deep")]
+    TooDeep,
+    /// More than [`JSON_MAX_VALUE_COUNT`].
+    #[error("made of more than 250000 values")]
+    TooManyValues,
+}
+
+/// Parses a text from outside. Lone surrogate escapes become U+FFFD, numbers keep every digit (an exponent may be respelt: `1e9` as `1e+9`), object members their
+/// order; of a repeated member the last counts. Linear in the text's length.
+///
+/// # Errors
+/// [`JsonFault`]
+///
+/// Source: contract 2.1.
+pub fn parse(text: &str) -> Result<Value, JsonFault> {
+    check_size(text)?;
+    serde_json::from_str(&heal_surrogates(text)).map_err(|error| JsonFault::Syntax {
+        line: error.line(),
+        column: error.column(),
+    })
+}
+
+fn check_size(text: &str) -> Result<(), JsonFault> {
+    let (mut depth, mut value_count) = (0usize, 0usize);
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in text.bytes() {
+        if escaped {
+            escaped = false;
+        } else if in_string {
+            escaped = byte == b'\\';
+            in_string = byte != b'"';
+        } else {
+            match byte {
+                b'"' => in_string = true,
+                b'[' | b'{' => {
+                    depth += 1;
+                    value_count += 1;
+                }
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                b',' => value_count += 1,
+                _ => {}
+            }
+            if depth > JSON_MAX_DEPTH {
+                return Err(JsonFault::TooDeep);
+            } else if value_count > JSON_MAX_VALUE_COUNT {
+                return Err(JsonFault::TooManyValues);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Replaces each `\uD800`-`\uDFFF` escape that has no partner by `\ufffd`, so that the text parses and whatever is
+/// stored or sent on is valid Unicode (known fault B067). Takes JSON text, not a decoded string; linear.
+pub fn heal_surrogates(text: &str) -> Cow<'_, str> {
+    let mut healed = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(offset) = text.get(at..).and_then(|rest| rest.find('\\')) {
+        let escape = at + offset;
+        at = match code_unit(text, escape) {
+            Some(0xD800..=0xDBFF) if matches!(code_unit(text, escape + 6), Some(0xDC00..=0xDFFF)) => {
+                escape + 12
+            }
+            Some(0xD800..=0xDFFF) => {
+                healed.push_str(text.get(copied..escape).unwrap_or_default());
+                healed.push_str("\\ufffd");
+                copied = escape + 6;
+                copied
+            }
+            Some(_) => escape + 6,
+            None => escape + 2,
+        };
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    healed.push_str(text.get(copied..).unwrap_or_default());
+    Cow::Owned(healed)
+}
+
+/// The code unit of the `\uXXXX` escape that starts at this byte.
+fn code_unit(text: &str, at: usize) -> Option<u16> {
+    let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lone_surrogates_are_replaced() {
+        for (text, healed) in [
+            (r#""plain""#, r#""plain""#),
+            (r#""\ud83d\ude80 \u00e9""#, r#""\ud83d\ude80 \u00e9""#),
+            (r#""\ud83d""#, r#""\ufffd""#),
+            (r#""\uDE80\uD83D""#, r#""\ufffd\ufffd""#),
+            (r#""\ud83d\ud83d\ude80""#, r#""\ufffd\ud83d\ude80""#),
+            (r#""\ud83d\n\ude80""#, r#""\ufffd\n\ufffd""#),
+            (r#""\\ud83d""#, r#""\\ud83d""#),
+            (r#""\\\ud83d""#, r#""\\\ufffd""#),
+            (r#""a\ud83dé""#, r#""a\ufffdé""#),
+            (r#""\ud8"#, r#""\ud8"#),
+            ("\"\\é\\ud83d\"", "\"\\é\\ud83d\""),
+        ] {
+            assert_eq!(heal_surrogates(text), healed, "{text}");
+        }
+        assert!(matches!(heal_surrogates(r#""\ud83d\ude80""#), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn numbers_and_member_order_survive() {
+        let text = r#"{"z":1.0,"a":12345678901234567890123,"m":[1e+400,-0,0.10]}"#;
+        assert_eq!(parse(text).map(|value| value.to_string()).as_deref(), Ok(text));
+    }
+
+    #[test]
+    fn deep_and_dense_texts_are_refused_before_they_are_built() {
+        assert!(parse(&format!("{}{}", "[".repeat(127), "]".repeat(127))).is_ok());
+        assert_eq!(parse(&"[".repeat(128)), Err(JsonFault::TooDeep));
+        assert_eq!(parse(&"{\"a\":".repeat(100_000)), Err(JsonFault::TooDeep));
+        let dense = format!("[{}0]", "0,".repeat(JSON_MAX_VALUE_COUNT));
+        assert_eq!(parse(&dense), Err(JsonFault::TooManyValues));
+        let text = format!(r#""\"{}""#, "[{,".repeat(JSON_MAX_VALUE_COUNT));
+        assert!(parse(&text).is_ok(), "brackets inside a string are text");
+    }
+
+    #[test]
+    fn a_broken_text_is_named_by_its_place() {
+        assert_eq!(parse(""), Err(JsonFault::Syntax { line: 1, column: 0 }));
+        assert_eq!(
+            parse("{\n \"a\": }"),
+            Err(JsonFault::Syntax { line: 2, column: 7 })
+        );
+        let message = parse("nul").map_err(|fault| fault.to_string());
+        assert_eq!(message, Err("not valid JSON (line 1, column 3)".to_owned()));
+    }
+}
