@@ -7,6 +7,9 @@ use super::id::{RunId, ThreadId};
 use super::message::Message;
 use super::tool::Tool;
 
+pub use super::decode::{InputError, Issue, Warning};
+pub use super::input_decode::Decoded;
+
 /// The checked body of `POST /run`.
 ///
 /// Wire: `{"threadId","runId","messages","tools"?,"context"?,"state"?,"forwardedProps"?,"protocolVersion"?,

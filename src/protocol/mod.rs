@@ -1,13 +1,19 @@
 //! The contract as types: no IO, no async, no clock. Everything else may use this module; it uses nothing of ours.
 
 pub mod agent;
+pub mod decode;
 pub mod event;
 pub mod forwarded_props;
+pub mod forwarded_props_decode;
 pub mod id;
 pub mod input;
+mod input_decode;
+#[cfg(test)]
+mod input_tests;
 pub mod json;
 pub mod lifecycle;
 pub mod message;
+mod message_decode;
 pub mod thread;
 pub mod time;
 pub mod tool;

@@ -1,0 +1,290 @@
+//! How every JSON body is read: all faults collected with their place, what is not known dropped with a warning.
+//!
+//! A reader that meets a fault notes it and goes on with a stand-in value; [`Report::finish`] refuses the whole body
+//! then, so no stand-in ever leaves this crate's decoders.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::id::IdFault;
+use super::json;
+
+/// Most issues, and most warnings, that are kept of one body.
+pub const NOTE_MAX_COUNT: usize = 20;
+
+/// Longest member name written into a pointer, in characters: a name is the client's text.
+const POINTER_NAME_MAX_CHARS: usize = 64;
+
+/// Why a body is refused. Source: contract 2.1, D2, AG-UI 3 (rule 5).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// Not JSON, or not an object.
+    #[error("{message}")]
+    Malformed {
+        /// One sentence for the client.
+        message: String,
+    },
+    /// Known members that are missing or of the wrong type.
+    #[error("the body has {} invalid member(s)", issues.len())]
+    Invalid {
+        /// At least one, at most [`NOTE_MAX_COUNT`], in reading order.
+        issues: Vec<Issue>,
+    },
+    /// A protocol major we do not speak.
+    #[error("this protocol version is not supported")]
+    UnsupportedVersion,
+}
+
+/// One fault of a body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issue {
+    /// RFC 6901 pointer.
+    pub pointer: String,
+    /// What is wrong, to be read after the pointer: `must be a string`.
+    pub message: String,
+}
+
+/// Something in a body that was ignored. For the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// RFC 6901 pointer; long member names are cut.
+    pub pointer: String,
+    /// What happened, to be read after the pointer: `is not known and was ignored`.
+    pub message: String,
+}
+
+/// Where a value stands in the body; written as an RFC 6901 pointer.
+#[derive(Debug, Clone, Copy)]
+pub enum Path<'a> {
+    /// The body itself.
+    Root,
+    /// A member of an object.
+    Member(&'a Path<'a>, &'a str),
+    /// An item of a list.
+    Item(&'a Path<'a>, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Item(list, index) => write!(f, "{list}/{index}"),
+            Self::Member(object, name) => {
+                let name: String = name.chars().take(POINTER_NAME_MAX_CHARS).collect();
+                write!(f, "{object}/{}", name.replace('~', "~0").replace('/', "~1"))
+            }
+        }
+    }
+}
+
+/// What was found wrong with a body so far.
+#[derive(Debug, Default)]
+pub struct Report {
+    issues: Vec<Issue>,
+    warnings: Vec<Warning>,
+}
+
+impl Report {
+    /// Notes a fault: the body will be refused.
+    pub fn issue(&mut self, at: Path<'_>, message: &str) {
+        if self.issues.len() < NOTE_MAX_COUNT {
+            let (pointer, message) = (at.to_string(), message.to_owned());
+            self.issues.push(Issue { pointer, message });
+        }
+    }
+
+    /// Notes something that is ignored.
+    pub fn warn(&mut self, at: Path<'_>, message: &str) {
+        if self.warnings.len() < NOTE_MAX_COUNT {
+            let (pointer, message) = (at.to_string(), message.to_owned());
+            self.warnings.push(Warning { pointer, message });
+        }
+    }
+
+    /// Gives the value and the warnings of a body without faults.
+    ///
+    /// # Errors
+    /// [`InputError::Invalid`] with every fault noted.
+    pub fn finish<T>(self, value: T) -> Result<(T, Vec<Warning>), InputError> {
+        if self.issues.is_empty() {
+            Ok((value, self.warnings))
+        } else {
+            Err(InputError::Invalid { issues: self.issues })
+        }
+    }
+}
+
+/// An object being read: members are taken out by name, the rest is what we do not know.
+#[derive(Debug)]
+pub struct Object<'a> {
+    members: Map<String, Value>,
+    at: &'a Path<'a>,
+}
+
+impl<'a> Object<'a> {
+    /// Parses a body that must be one object.
+    ///
+    /// # Errors
+    /// [`InputError::Malformed`]
+    pub fn parse(body: &str) -> Result<Self, InputError> {
+        let malformed = |message| Err(InputError::Malformed { message });
+        match json::parse(body) {
+            Ok(Value::Object(members)) => Ok(Self {
+                members,
+                at: &Path::Root,
+            }),
+            Ok(_) => malformed("The body must be a JSON object.".to_owned()),
+            Err(fault) => malformed(format!("The body is {fault}.")),
+        }
+    }
+
+    /// Opens a value that must be an object; anything else is an issue and `None`.
+    pub fn open(value: Value, at: &'a Path<'a>, report: &mut Report) -> Option<Self> {
+        match value {
+            Value::Object(members) => Some(Self { members, at }),
+            _ => {
+                report.issue(*at, "must be an object");
+                None
+            }
+        }
+    }
+
+    /// The place of a member.
+    pub fn path<'b>(&'b self, name: &'b str) -> Path<'b> {
+        Path::Member(self.at, name)
+    }
+
+    /// Takes a member, whatever it is; the order of the others stays.
+    pub fn take(&mut self, name: &str) -> Option<Value> {
+        self.members.shift_remove(name)
+    }
+
+    /// Takes a member whose explicit `null` means absent.
+    pub fn take_some(&mut self, name: &str) -> Option<Value> {
+        self.take(name).filter(|value| !value.is_null())
+    }
+
+    /// Takes a member that older clients send as `null`: that is absent, with a warning. Source: AG-UI 3 (rule 6).
+    pub fn take_legacy(&mut self, name: &str, report: &mut Report) -> Option<Value> {
+        let value = self.take(name)?;
+        if value.is_null() {
+            report.warn(self.path(name), "was null and counts as absent");
+            return None;
+        }
+        Some(value)
+    }
+
+    /// Whether a member is there, whatever it is.
+    pub fn has(&self, name: &str) -> bool {
+        self.members.contains_key(name)
+    }
+
+    /// Takes a member of any type but `null`.
+    pub fn optional_any(&mut self, name: &str, report: &mut Report) -> Option<Value> {
+        let value = self.take(name)?;
+        if value.is_null() {
+            report.issue(self.path(name), "must not be null");
+            return None;
+        }
+        Some(value)
+    }
+
+    /// Takes a string member; missing or another type is an issue and `None`.
+    pub fn required_string(&mut self, name: &str, report: &mut Report) -> Option<String> {
+        match self.take(name) {
+            Some(Value::String(text)) => return Some(text),
+            Some(_) => report.issue(self.path(name), "must be a string"),
+            None => report.issue(self.path(name), "is required"),
+        }
+        None
+    }
+
+    /// As [`Self::required_string`] with an empty stand-in.
+    pub fn string(&mut self, name: &str, report: &mut Report) -> String {
+        self.required_string(name, report).unwrap_or_default()
+    }
+
+    /// Takes a string member that may be absent but not `null`.
+    pub fn optional_string(&mut self, name: &str, report: &mut Report) -> Option<String> {
+        match self.take(name)? {
+            Value::String(text) => Some(text),
+            _ => {
+                report.issue(self.path(name), "must be a string");
+                None
+            }
+        }
+    }
+
+    /// Takes an id; `parse` says what an id is, `stand_in` makes one after a fault.
+    pub fn id<I>(
+        &mut self,
+        name: &str,
+        parse: fn(&str) -> Result<I, IdFault>,
+        stand_in: fn(&'static str) -> I,
+        report: &mut Report,
+    ) -> I {
+        let id = self.required_string(name, report).and_then(|text| {
+            parse(&text)
+                .map_err(|fault| report.issue(self.path(name), &fault.to_string()))
+                .ok()
+        });
+        id.unwrap_or_else(|| stand_in(""))
+    }
+
+    /// Takes an object member whose inside is not ours to judge.
+    pub fn optional_map(&mut self, name: &str, report: &mut Report) -> Option<Map<String, Value>> {
+        match self.take(name)? {
+            Value::Object(members) => Some(members),
+            _ => {
+                report.issue(self.path(name), "must be an object");
+                None
+            }
+        }
+    }
+
+    /// Takes a list and reads its items one by one; what `read` drops is left out. Missing is empty, unless required.
+    pub fn list<T>(
+        &mut self,
+        name: &str,
+        required: bool,
+        report: &mut Report,
+        read: impl FnMut(Value, &Path<'_>, &mut Report) -> Option<T>,
+    ) -> Vec<T> {
+        match self.take(name) {
+            Some(value) => read_list(value, &self.path(name), report, read),
+            None if required => {
+                report.issue(self.path(name), "is required");
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Ends the reading: every member left is not known, and said so.
+    pub fn ignore_rest(self, report: &mut Report) {
+        for name in self.members.keys() {
+            report.warn(Path::Member(self.at, name), "is not known and was ignored");
+        }
+    }
+
+    /// Ends the reading and gives the members left.
+    pub fn into_rest(self) -> Map<String, Value> {
+        self.members
+    }
+}
+
+/// Reads a value that must be a list, item by item.
+pub fn read_list<T>(
+    value: Value,
+    at: &Path<'_>,
+    report: &mut Report,
+    mut read: impl FnMut(Value, &Path<'_>, &mut Report) -> Option<T>,
+) -> Vec<T> {
+    let Value::Array(items) = value else {
+        report.issue(*at, "must be an array");
+        return Vec::new();
+    };
+    let read_item = |(index, item)| read(item, &Path::Item(at, index), report);
+    items.into_iter().enumerate().filter_map(read_item).collect()
+}
