@@ -1,1 +1,0 @@
-//! JSON Schema: the subset that occurs in tool parameters.
