@@ -1,6 +1,9 @@
-//! `agents.toml` as types. The build script reads this file too: nothing here names a path into the crate.
+//! `agents.toml` as types. The build script compiles this file too, so its paths start at `super`, where both have
+//! `table`.
 
 use serde::{Deserialize, Serialize};
+
+use super::table::ProviderEntry;
 
 /// The whole file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,8 +28,9 @@ pub struct AgentConfig {
     /// Other ids this agent answers to.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// Name in the provider table.
-    pub provider: String,
+    /// Line of the provider table; its name in the file.
+    #[serde(with = "provider_name")]
+    pub provider: &'static ProviderEntry,
     /// Model id.
     #[serde(default)]
     pub model: String,
@@ -169,6 +173,28 @@ pub enum ToolCallStreaming {
     Held,
     /// As they arrive, where that is safe.
     Live,
+}
+
+mod provider_name {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::super::table::{self, PROVIDERS, ProviderEntry};
+
+    pub fn serialize<S: Serializer>(entry: &&'static ProviderEntry, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(entry.name)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<&'static ProviderEntry, D::Error> {
+        let name = String::deserialize(from)?;
+        table::find(&name).ok_or_else(|| {
+            let known: Vec<&str> = PROVIDERS.iter().map(|entry| entry.name).collect();
+            D::Error::custom(format_args!(
+                "unknown provider `{name}`, expected one of {}",
+                known.join(", ")
+            ))
+        })
+    }
 }
 
 fn default_max_steps() -> u32 {

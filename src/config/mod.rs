@@ -1,5 +1,229 @@
 //! Configuration: the embedded `agents.toml` and the deployment's variables, checked once.
+//!
+//! Knows of the rest only the vocabulary: ids, the provider table, the names of the native tools. Never holds a
+//! secret's value, only its name.
 
+mod agent;
 pub mod agents;
+mod auth;
+pub mod check;
+mod cors;
+mod merge;
+mod variables;
+
+use std::rc::Rc;
+
+use serde_json::{Map, Value};
 
 pub use agents::{AgentConfig, AgentsFile};
+pub use auth::{Auth, BearerToken, TokenOwner};
+pub use variables::{VARIABLES, Variable, VariableKind};
+
+use crate::protocol::id::AgentId;
+use crate::protocol::thread::MessageForm;
+use crate::provider::table;
+use crate::tool::names as tool_names;
+use variables::Variables;
+
+/// `agents.toml` as the build script checked it.
+const EMBEDDED_AGENTS: &str = include_str!(concat!(env!("OUT_DIR"), "/agents.json"));
+
+/// A mistake in the configuration: every request is answered 500 `config_invalid` with this text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key} {message}")]
+pub struct ConfigError {
+    /// The variable, or the path of a key inside it: `AGENTS.helper.maxSteps`.
+    pub key: String,
+    /// What must hold; never has the value.
+    pub message: String,
+    /// The value and what else helps; for the log only.
+    pub detail: String,
+}
+
+impl ConfigError {
+    fn new(key: impl Into<String>, message: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self {
+            key: key.into(),
+            message: message.into(),
+            detail: match value.into() {
+                Value::String(text) => text,
+                other => other.to_string(),
+            },
+        }
+    }
+}
+
+/// The whole configuration, checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Path all routes start with: empty, or `/...` without a slash at the end.
+    pub prefix: String,
+    /// Origins whose pages may call: `scheme://host[:port]`, in lower case, the host perhaps `*.domain`; `None` = any.
+    pub cors_origins: Option<Vec<String>>,
+    /// How callers prove who they are.
+    pub auth: Auth,
+    /// Shape of lists. Source: D18.
+    pub list_shape: ListShape,
+    /// Default form of a thread's messages. Source: D19.
+    pub message_form: MessageForm,
+    /// Least grave log lines that are written.
+    pub log_level: LogLevel,
+    /// What a request may weigh.
+    pub limits: Limits,
+    agents: Vec<Rc<AgentConfig>>,
+}
+
+/// Shape of the thread and agent lists. Source: D18.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ListShape {
+    /// `{"threads": [...], ...}`
+    #[default]
+    Object,
+    /// `[...]`
+    Array,
+}
+
+/// How grave a log line must be to be written, in rising order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum LogLevel {
+    /// All.
+    Debug,
+    /// What happened, and worse.
+    #[default]
+    Info,
+    /// What was dropped, ignored or degraded, and worse.
+    Warn,
+    /// What failed.
+    Error,
+}
+
+/// What a request may weigh; more is 413.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Body of `POST /run`.
+    pub run_body_max_bytes: usize,
+    /// Body of a tool result. Source: contract 3.
+    pub result_body_max_bytes: usize,
+    /// Messages in one `POST /run`.
+    pub messages_max_count: usize,
+    /// Front-end tools in one `POST /run`.
+    pub tools_max_count: usize,
+}
+
+const MIB: usize = 1024 * 1024;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            run_body_max_bytes: 8 * MIB,
+            result_body_max_bytes: 4 * MIB,
+            messages_max_count: 2000,
+            tools_max_count: 256,
+        }
+    }
+}
+
+impl Config {
+    /// The embedded agents under the variables of this deployment.
+    ///
+    /// # Errors
+    /// The first mistake found.
+    pub fn load(vars: &Map<String, Value>) -> Result<Self, ConfigError> {
+        Self::from_vars(EMBEDDED_AGENTS, vars)
+    }
+
+    /// Agents (JSON of [`AgentsFile`]) under the variables of a deployment, by their names in [`VARIABLES`]; others are
+    /// not looked at.
+    ///
+    /// # Errors
+    /// The first mistake found.
+    pub fn from_vars(embedded_agents_json: &str, vars: &Map<String, Value>) -> Result<Self, ConfigError> {
+        let vars = Variables(vars);
+        Ok(Self {
+            prefix: prefix(vars)?,
+            cors_origins: cors::origins(vars)?,
+            auth: auth::auth(vars)?,
+            list_shape: vars.word(
+                "LIST_SHAPE",
+                &[("object", ListShape::Object), ("array", ListShape::Array)],
+                ListShape::default(),
+            )?,
+            message_form: vars.word(
+                "MESSAGE_FORMAT",
+                &[("mastra", MessageForm::Mastra), ("ag-ui", MessageForm::AgUi)],
+                MessageForm::Mastra,
+            )?,
+            log_level: vars.word(
+                "LOG_LEVEL",
+                &[
+                    ("debug", LogLevel::Debug),
+                    ("info", LogLevel::Info),
+                    ("warn", LogLevel::Warn),
+                    ("error", LogLevel::Error),
+                ],
+                LogLevel::default(),
+            )?,
+            limits: limits(vars)?,
+            agents: merge::agents(embedded_agents_json, &vars.table("AGENTS")?)?,
+        })
+    }
+
+    /// The agents in order; the first is the default. Never empty.
+    pub fn agents(&self) -> &[Rc<AgentConfig>] {
+        &self.agents
+    }
+
+    /// An agent by id or alias; `None` as the id means the default agent.
+    pub fn agent(&self, id: Option<&AgentId>) -> Option<Rc<AgentConfig>> {
+        let Some(id) = id else {
+            return self.agents.first().cloned();
+        };
+        self.agents
+            .iter()
+            .find(|agent| agent.answers_to(id.as_str()))
+            .cloned()
+    }
+}
+
+fn prefix(vars: Variables<'_>) -> Result<String, ConfigError> {
+    let Some(text) = vars.text("PREFIX")? else {
+        return Ok("/io-bridge".to_owned());
+    };
+    let is_segment = |segment: &str| {
+        !segment.is_empty()
+            && !matches!(segment, "." | "..")
+            && segment
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~'))
+    };
+    let is_prefix = text.is_empty()
+        || text
+            .strip_prefix('/')
+            .is_some_and(|rest| rest.split('/').all(is_segment));
+    if is_prefix {
+        Ok(text.to_owned())
+    } else {
+        let message = "must be empty, or `/` with segments of letters, digits, `-`, `_`, `.` and `~`, and not end with `/`";
+        Err(ConfigError::new("PREFIX", message, text))
+    }
+}
+
+fn limits(vars: Variables<'_>) -> Result<Limits, ConfigError> {
+    let default = Limits::default();
+    // The platform refuses bodies over 100 MB, and an isolate has 128 MB for the body and all that is made of it.
+    let body_most = 32 * MIB;
+    Ok(Limits {
+        run_body_max_bytes: vars.count("RUN_BODY_MAX_BYTES", default.run_body_max_bytes, body_most)?,
+        result_body_max_bytes: vars.count(
+            "RESULT_BODY_MAX_BYTES",
+            default.result_body_max_bytes,
+            body_most,
+        )?,
+        messages_max_count: vars.count("MESSAGES_MAX_COUNT", default.messages_max_count, 100_000)?,
+        tools_max_count: vars.count("TOOLS_MAX_COUNT", default.tools_max_count, 10_000)?,
+    })
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -1,6 +1,7 @@
 //! Server tools: what runs here and not in the front end.
 
 pub mod current_time;
+pub mod names;
 pub mod schema;
 
 use crate::protocol::tool::{Tool, ToolResult};
@@ -16,3 +17,14 @@ pub trait NativeTool {
 
 /// Every native tool; an agent names those it has.
 pub const NATIVE_TOOLS: &[&dyn NativeTool] = &[&current_time::CurrentTime];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_tools() {
+        let declared: Vec<String> = NATIVE_TOOLS.iter().map(|tool| tool.declaration().name).collect();
+        assert_eq!(declared, names::NATIVE_TOOL_NAMES);
+    }
+}

@@ -1,0 +1,105 @@
+//! What the rest asks an agent's configuration.
+
+use serde_json::{Value, json};
+
+use super::agents::{AgentConfig, ModelSettingsConfig};
+use super::table::{ProviderEntry, Wire};
+use crate::protocol::agent::Agent;
+use crate::protocol::forwarded_props::ModelSettings;
+use crate::protocol::id::AgentId;
+use crate::protocol::tool::Tool;
+
+impl AgentConfig {
+    /// The name for people.
+    pub fn display_name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.id)
+    }
+
+    /// How the agent is driven.
+    pub fn provider_entry(&self) -> &'static ProviderEntry {
+        self.provider
+    }
+
+    /// Address of the upstream without a slash at the end; empty for a wire that needs none.
+    pub fn upstream_base_url(&self) -> &str {
+        let url = self.base_url.as_deref().unwrap_or(self.provider.base_url);
+        url.trim_end_matches('/')
+    }
+
+    /// Name of the secret that holds the key; `None` = no key is sent.
+    pub fn api_key_secret_name(&self) -> Option<&str> {
+        let name = self
+            .api_key_secret
+            .as_deref()
+            .unwrap_or(self.provider.api_key_secret);
+        Some(name).filter(|name| !name.is_empty())
+    }
+
+    /// Whether the agent has this id or alias.
+    pub fn answers_to(&self, id: &str) -> bool {
+        self.id == id || self.aliases.iter().any(|alias| alias == id)
+    }
+
+    /// The agent's settings for its model; a run's own override them.
+    pub fn model_settings(&self) -> ModelSettings {
+        let ModelSettingsConfig {
+            max_output_tokens,
+            temperature,
+            top_p,
+            top_k,
+            presence_penalty,
+            frequency_penalty,
+            stop_sequences,
+            seed,
+        } = self.model_settings.clone();
+        ModelSettings {
+            max_output_tokens,
+            temperature,
+            top_p,
+            top_k,
+            presence_penalty,
+            frequency_penalty,
+            stop_sequences,
+            seed,
+            max_retries: Some(self.max_retries),
+        }
+    }
+
+    /// The agent as discovery shows it; `server_tools` are the declarations of its `tools`. Source: contract 5.
+    pub fn describe(&self, server_tools: &[Tool]) -> Agent {
+        Agent {
+            id: AgentId::new(self.id.as_str()),
+            name: self.display_name().to_owned(),
+            description: self.description.clone(),
+            provider: self.provider.name.to_owned(),
+            model_id: self.model.clone(),
+            capabilities: self.capabilities(server_tools),
+        }
+    }
+
+    /// AG-UI `AgentCapabilities`: what is absent is not offered.
+    ///
+    /// No `state` group: it speaks of shared state and of memory beyond the thread, and threads are neither.
+    /// No `reasoning` group: it promises events. Source: AG-UI 2.7.
+    fn capabilities(&self, server_tools: &[Tool]) -> Value {
+        let mut capabilities = json!({
+            "identity": { "name": self.display_name(), "type": "io-bridge" },
+            "transport": { "streaming": true },
+            "tools": {
+                "supported": true,
+                "parallelCalls": true,
+                "clientProvided": true,
+                "items": server_tools,
+            },
+            "execution": { "maxIterations": self.max_steps, "maxExecutionTime": self.run_timeout_ms },
+        });
+        let more = match self.provider.wire {
+            Wire::Demo => None,
+            Wire::OpenAiChat => Some(("multimodal", json!({ "input": { "image": true } }))),
+        };
+        if let (Value::Object(groups), Some((name, group))) = (&mut capabilities, more) {
+            groups.insert(name.to_owned(), group);
+        }
+        capabilities
+    }
+}

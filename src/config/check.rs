@@ -1,0 +1,210 @@
+//! What must hold of the agents beyond their types. The build script compiles this file too, so its paths start at
+//! `super`, where both have `agents`, `table` and `tool_names`.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use super::agents::{AgentConfig, ModelSettingsConfig};
+use super::table::Wire;
+use super::tool_names::NATIVE_TOOL_NAMES;
+
+/// One mistake in the agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentFault {
+    /// Index of the agent.
+    pub agent: usize,
+    /// The key inside the agent, such as `modelSettings.topP`.
+    pub key: &'static str,
+    /// What must hold; never has the value.
+    pub message: String,
+    /// The value, where there is one.
+    pub value: String,
+}
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Every mistake, in the agents' order.
+pub fn check(agents: &[AgentConfig]) -> Vec<AgentFault> {
+    let mut faults = Vec::new();
+    let mut names = BTreeSet::new();
+    for (index, agent) in agents.iter().enumerate() {
+        let mut report = |key, message: String, value: String| {
+            faults.push(AgentFault {
+                agent: index,
+                key,
+                message,
+                value,
+            });
+        };
+        check_names(agent, &mut names, &mut report);
+        check_upstream(agent, &mut report);
+        check_tools(agent, &mut report);
+        check_ranges(agent, &mut report);
+        check_model_settings(&agent.model_settings, &mut report);
+    }
+    faults
+}
+
+fn check_names<'a>(
+    agent: &'a AgentConfig,
+    names: &mut BTreeSet<&'a str>,
+    report: &mut impl FnMut(&'static str, String, String),
+) {
+    let ids = std::iter::once(("id", &agent.id)).chain(agent.aliases.iter().map(|alias| ("aliases", alias)));
+    for (key, id) in ids {
+        if !is_agent_id(id) {
+            report(
+                key,
+                "must be 1 to 128 letters, digits, `-`, `_` or `.`".to_owned(),
+                id.clone(),
+            );
+        } else if !names.insert(id) {
+            report(
+                key,
+                "is already the id or an alias of an agent".to_owned(),
+                id.clone(),
+            );
+        }
+    }
+    if let Some(name) = &agent.name
+        && name.trim().is_empty()
+    {
+        report("name", "must not be blank".to_owned(), name.clone());
+    }
+}
+
+fn check_upstream(agent: &AgentConfig, report: &mut impl FnMut(&'static str, String, String)) {
+    let needs_upstream = agent.provider.wire != Wire::Demo;
+    match &agent.base_url {
+        Some(url) if !is_base_url(url) => {
+            let message = "must be an http or https address without user, query or fragment";
+            report("baseUrl", message.to_owned(), url.clone());
+        }
+        None if needs_upstream && agent.provider.base_url.is_empty() => {
+            report("baseUrl", "is needed by this provider".to_owned(), String::new());
+        }
+        Some(_) | None => {}
+    }
+    if needs_upstream && agent.model.trim().is_empty() {
+        report(
+            "model",
+            "is needed by this provider".to_owned(),
+            agent.model.clone(),
+        );
+    }
+    if let Some(secret) = &agent.api_key_secret
+        && !is_secret_name(secret)
+    {
+        report(
+            "apiKeySecret",
+            "must be the name of a secret, not a key".to_owned(),
+            secret.clone(),
+        );
+    }
+}
+
+fn check_tools(agent: &AgentConfig, report: &mut impl FnMut(&'static str, String, String)) {
+    let mut seen = BTreeSet::new();
+    for tool in &agent.tools {
+        if !NATIVE_TOOL_NAMES.contains(&tool.as_str()) {
+            let message = format!(
+                "must name server tools; there are: {}",
+                NATIVE_TOOL_NAMES.join(", ")
+            );
+            report("tools", message, tool.clone());
+        } else if !seen.insert(tool) {
+            report("tools", "must not name a tool twice".to_owned(), tool.clone());
+        }
+    }
+}
+
+fn check_ranges(agent: &AgentConfig, report: &mut impl FnMut(&'static str, String, String)) {
+    let ranges: [(&'static str, u64, RangeInclusive<u64>); 9] = [
+        ("maxSteps", agent.max_steps.into(), 1..=1000),
+        ("runTimeoutMs", agent.run_timeout_ms, 1..=DAY_MS),
+        (
+            "upstreamIdleTimeoutMs",
+            agent.upstream_idle_timeout_ms,
+            1..=DAY_MS,
+        ),
+        ("firstResponseWaitMs", agent.first_response_wait_ms, 0..=60_000),
+        ("toolTimeoutMs", agent.tool_timeout_ms, 1..=DAY_MS),
+        ("keepAliveMs", agent.keep_alive_ms.unwrap_or(0), 0..=DAY_MS),
+        ("maxRetries", agent.max_retries.into(), 0..=10),
+        ("lastMessages", agent.last_messages.into(), 0..=10_000),
+        (
+            "toolResultMaxBytes",
+            u64::try_from(agent.tool_result_max_bytes).unwrap_or(u64::MAX),
+            256..=4 * 1024 * 1024,
+        ),
+    ];
+    for (key, value, range) in ranges {
+        if !range.contains(&value) {
+            let message = format!("must be from {} to {}", range.start(), range.end());
+            report(key, message, value.to_string());
+        }
+    }
+}
+
+fn check_model_settings(
+    settings: &ModelSettingsConfig,
+    report: &mut impl FnMut(&'static str, String, String),
+) {
+    let ranges: [(&'static str, Option<f64>, RangeInclusive<f64>); 4] = [
+        ("modelSettings.temperature", settings.temperature, 0.0..=2.0),
+        ("modelSettings.topP", settings.top_p, 0.0..=1.0),
+        (
+            "modelSettings.presencePenalty",
+            settings.presence_penalty,
+            -2.0..=2.0,
+        ),
+        (
+            "modelSettings.frequencyPenalty",
+            settings.frequency_penalty,
+            -2.0..=2.0,
+        ),
+    ];
+    for (key, value, range) in ranges {
+        if let Some(value) = value
+            && !range.contains(&value)
+        {
+            let message = format!("must be from {} to {}", range.start(), range.end());
+            report(key, message, value.to_string());
+        }
+    }
+    for (key, value) in [
+        ("modelSettings.maxOutputTokens", settings.max_output_tokens),
+        ("modelSettings.topK", settings.top_k),
+    ] {
+        if value == Some(0) {
+            report(key, "must be at least 1".to_owned(), "0".to_owned());
+        }
+    }
+    if settings.stop_sequences.iter().any(String::is_empty) {
+        let key = "modelSettings.stopSequences";
+        report(key, "must not have an empty text".to_owned(), String::new());
+    }
+}
+
+fn is_agent_id(text: &str) -> bool {
+    (1..=128).contains(&text.len())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+fn is_base_url(text: &str) -> bool {
+    let host = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"))
+        .and_then(|rest| rest.split('/').next());
+    host.is_some_and(|host| !host.is_empty() && !host.contains('@'))
+        && !text.contains(|c: char| matches!(c, '?' | '#' | '\\') || c.is_whitespace() || c.is_control())
+}
+
+/// Whether a text may name a secret or a variable of a Worker.
+pub fn is_secret_name(text: &str) -> bool {
+    text.len() <= 128
+        && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

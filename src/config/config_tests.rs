@@ -1,0 +1,331 @@
+use serde_json::json;
+
+use super::*;
+use crate::protocol::id::ResourceId;
+use crate::protocol::tool::Tool;
+
+const FILE: &str = r#"{"agents": [
+    {"id": "one", "aliases": ["uno"], "provider": "demo", "instructions": "Be kind."},
+    {"id": "two", "name": "Two", "provider": "openai", "model": "m", "modelSettings": {"temperature": 0.3}}
+]}"#;
+
+fn config(vars: Value) -> Result<Config, ConfigError> {
+    let Value::Object(vars) = vars else {
+        panic!("not a table")
+    };
+    Config::from_vars(FILE, &vars)
+}
+
+/// Public text and log detail of the mistake.
+fn mistake(vars: Value) -> (String, String) {
+    let error = config(vars).unwrap_err();
+    (error.to_string(), error.detail)
+}
+
+fn ids(config: &Config) -> Vec<&str> {
+    config.agents().iter().map(|agent| agent.id.as_str()).collect()
+}
+
+#[test]
+fn without_variables_everything_has_its_default() {
+    let config = config(json!({})).unwrap();
+    assert_eq!(
+        config,
+        Config {
+            prefix: "/io-bridge".to_owned(),
+            cors_origins: None,
+            auth: Auth::None,
+            list_shape: ListShape::Object,
+            message_form: MessageForm::Mastra,
+            log_level: LogLevel::Info,
+            limits: Limits {
+                run_body_max_bytes: 8_388_608,
+                result_body_max_bytes: 4_194_304,
+                messages_max_count: 2000,
+                tools_max_count: 256,
+            },
+            agents: config.agents.clone(),
+        }
+    );
+    assert_eq!(ids(&config), ["one", "two"]);
+}
+
+#[test]
+fn the_table_of_variables_tells_the_defaults_that_hold() {
+    let told: Map<String, Value> = VARIABLES
+        .iter()
+        .map(|variable| {
+            let default = match variable.name {
+                "AUTH" => json!({ "mode": "none" }),
+                _ => json!(variable.default),
+            };
+            (variable.name.to_owned(), default)
+        })
+        .collect();
+    assert_eq!(config(Value::Object(told)), config(json!({})));
+}
+
+#[test]
+fn every_variable_of_the_table_is_read() {
+    // A value that fits no kind is refused under the variable's name.
+    for variable in VARIABLES {
+        let error = config(json!({ variable.name: [[]] })).unwrap_err();
+        assert_eq!(error.key, variable.name);
+    }
+}
+
+#[test]
+fn the_shipped_files_are_sound() {
+    let text = include_str!("../../wrangler.toml");
+    let wrangler: toml::Table = text.parse().unwrap();
+    let vars = wrangler
+        .get("vars")
+        .map_or(json!({}), |vars| serde_json::to_value(vars).unwrap());
+    let vars = vars.as_object().unwrap();
+    for name in vars.keys() {
+        assert!(
+            VARIABLES.iter().any(|variable| variable.name == name),
+            "{name} is no variable"
+        );
+    }
+    let config = Config::load(vars).unwrap();
+    for id in ["io-agent", "ioAgent"] {
+        let agent = config.agent(Some(&AgentId::new(id))).unwrap();
+        assert_eq!(Some(&agent), config.agents().first());
+        assert_eq!(agent.display_name(), "io-agent");
+    }
+}
+
+#[test]
+fn values_may_arrive_as_json_text() {
+    let plain = config(json!({
+        "CORS_ORIGINS": ["https://a.example", "https://*.b.example:8443"],
+        "AUTH": {"mode": "bearer", "tokens": [{"secret": "T1", "owner": "u1"}, {"secret": "T2", "owner": "*"}]},
+        "AGENTS": {"one": {"maxSteps": 3, "modelSettings": {"temperature": 1.0}}},
+        "MESSAGES_MAX_COUNT": 7,
+    }))
+    .unwrap();
+    let text = config(json!({
+        "CORS_ORIGINS": r#"["https://a.example", "https://*.b.example:8443"]"#,
+        "AUTH": r#"{"mode": "bearer", "tokens": [{"secret": "T1", "owner": "u1"}, {"secret": "T2", "owner": "*"}]}"#,
+        "AGENTS": r#"{"one": {"maxSteps": 3, "modelSettings": {"temperature": 1.0}}}"#,
+        "MESSAGES_MAX_COUNT": "7",
+    }))
+    .unwrap();
+    assert_eq!(plain, text);
+    assert_eq!(
+        plain.auth,
+        Auth::Bearer(vec![
+            BearerToken {
+                secret: "T1".to_owned(),
+                owner: TokenOwner::One(ResourceId::new("u1"))
+            },
+            BearerToken {
+                secret: "T2".to_owned(),
+                owner: TokenOwner::Any
+            },
+        ])
+    );
+    assert_eq!(plain.limits.messages_max_count, 7);
+}
+
+#[test]
+fn prefixes_are_normal_paths() {
+    for good in ["", "/a", "/a/b-c_d.e~f"] {
+        assert_eq!(config(json!({ "PREFIX": good })).unwrap().prefix, good);
+    }
+    for bad in ["/", "a", "/a/", "//a", "/a b", "/a?b", "/../a", "/%61"] {
+        let (text, detail) = mistake(json!({ "PREFIX": bad }));
+        assert!(text.starts_with("PREFIX must be empty, or "), "{text}");
+        assert_eq!(detail, bad);
+    }
+}
+
+#[test]
+fn origins_are_origins() {
+    let origins = |value: Value| config(json!({ "CORS_ORIGINS": value })).unwrap().cors_origins;
+    assert_eq!(origins(json!("*")), None);
+    assert_eq!(origins(json!(["*"])), None);
+    assert_eq!(origins(json!([])), Some(vec![]));
+    for good in [
+        "http://localhost:4003",
+        "https://*.example.com",
+        "http://[::1]:80",
+        "tauri://localhost",
+    ] {
+        assert_eq!(origins(json!(good)), Some(vec![good.to_owned()]));
+    }
+    assert_eq!(
+        origins(json!(["https://App.Example"])),
+        Some(vec!["https://app.example".to_owned()])
+    );
+    for bad in [
+        "",
+        "example.com",
+        "https://",
+        "https://a.example/",
+        "https://a.example/x",
+        "https://*",
+        "https://*.com",
+        "https://a.*.example",
+        "https://a:b",
+        "https://u@a.example",
+        "null",
+    ] {
+        let (text, detail) = mistake(json!({ "CORS_ORIGINS": [bad] }));
+        assert!(
+            text.starts_with("CORS_ORIGINS must be `*`, or origins "),
+            "{text}"
+        );
+        assert_eq!(detail, bad);
+    }
+    let (text, _) = mistake(json!({ "CORS_ORIGINS": ["*", "https://a.example"] }));
+    assert_eq!(text, "CORS_ORIGINS must not have `*` beside others");
+}
+
+#[test]
+fn mistakes_name_the_key_and_keep_the_value_for_the_log() {
+    let secret = "s3cret-value";
+    let cases = [
+        (
+            json!({ "LIST_SHAPE": secret }),
+            "LIST_SHAPE must be one of object, array",
+        ),
+        (
+            json!({ "LOG_LEVEL": secret }),
+            "LOG_LEVEL must be one of debug, info, warn, error",
+        ),
+        (
+            json!({ "TOOLS_MAX_COUNT": secret }),
+            "TOOLS_MAX_COUNT must be JSON when it is a text",
+        ),
+        (json!({ "AUTH": [secret] }), "AUTH must be a table"),
+        (
+            json!({ "AUTH": {"mode": secret} }),
+            r#"AUTH must be {mode: "none"} or {mode: "bearer", tokens: [{secret, owner}]}"#,
+        ),
+        (
+            json!({ "AUTH": {"mode": "bearer", "tokens": [{"secret": secret, "owner": "u"}]} }),
+            "AUTH.tokens[0].secret must be the name of a secret, not a token",
+        ),
+        (json!({ "AGENTS": {"one": secret} }), "AGENTS.one must be a table"),
+        (
+            json!({ "AGENTS": {"one": {"modl": secret}} }),
+            "AGENTS.one.modl is not a key of an agent",
+        ),
+        (
+            json!({ "AGENTS": {"one": {"maxSteps": secret}} }),
+            "AGENTS.one.maxSteps has a value of the wrong form",
+        ),
+        (
+            json!({ "AGENTS": {"one": {"provider": secret}} }),
+            "AGENTS.one.provider has a value of the wrong form",
+        ),
+        (
+            json!({ "AGENTS": {"one": {"id": secret}} }),
+            "AGENTS.one.id must be the name of its table",
+        ),
+        (
+            json!({ "AGENTS": {"one": {"apiKeySecret": secret}} }),
+            "AGENTS.one.apiKeySecret must be the name of a secret, not a key",
+        ),
+        (
+            json!({ "AGENTS": {"one": {"tools": [secret]}} }),
+            "AGENTS.one.tools must name server tools; there are: current_time",
+        ),
+        (
+            json!({ "AGENTS": {"two": {"baseUrl": secret}} }),
+            "AGENTS.two.baseUrl must be an http or https address without user, query or fragment",
+        ),
+    ];
+    for (vars, expected) in cases {
+        let (text, detail) = mistake(vars.clone());
+        assert_eq!(text, expected);
+        assert!(detail.contains(secret), "{vars}: {detail}");
+    }
+    let (text, _) = mistake(json!({ "AUTH": {"mode": "bearer", "tokens": []} }));
+    assert_eq!(text, "AUTH.tokens must have at least one");
+}
+
+#[test]
+fn agents_of_the_variable_override_keys_and_come_after_those_of_the_file() {
+    let config = config(json!({ "AGENTS": {
+        "new": {"provider": "openai", "model": "x", "baseUrl": "http://127.0.0.1:9/v1/", "aliases": ["neu"]},
+        "two": {"model": "n", "modelSettings": {"topP": 0.5}, "keepAliveMs": 50},
+    }}))
+    .unwrap();
+    assert_eq!(ids(&config), ["one", "two", "new"]);
+    let two = config.agent(Some(&AgentId::new("two"))).unwrap();
+    assert_eq!(
+        (two.model.as_str(), two.display_name(), two.keep_alive_ms),
+        ("n", "Two", Some(50))
+    );
+    assert_eq!(
+        two.model_settings(),
+        crate::protocol::forwarded_props::ModelSettings {
+            top_p: Some(0.5),
+            max_retries: Some(2),
+            ..Default::default()
+        }
+    );
+    let new = config.agent(Some(&AgentId::new("neu"))).unwrap();
+    assert_eq!(new.upstream_base_url(), "http://127.0.0.1:9/v1");
+    assert_eq!(new.api_key_secret_name(), Some("OPENAI_API_KEY"));
+}
+
+#[test]
+fn an_added_agent_needs_a_provider() {
+    let (text, _) = mistake(json!({ "AGENTS": {"new": {"model": "x"}} }));
+    assert_eq!(
+        text,
+        "AGENTS.new.provider is needed: `agents.toml` has no agent of this id"
+    );
+}
+
+#[test]
+fn agents_are_found_by_id_alias_and_absence() {
+    let config = config(json!({})).unwrap();
+    let found = |id: Option<&str>| {
+        config
+            .agent(id.map(AgentId::new).as_ref())
+            .map(|agent| agent.id.clone())
+    };
+    assert_eq!(found(None).as_deref(), Some("one"));
+    assert_eq!(found(Some("uno")).as_deref(), Some("one"));
+    assert_eq!(found(Some("two")).as_deref(), Some("two"));
+    assert_eq!(found(Some("Two")), None);
+}
+
+#[test]
+fn a_description_shows_what_is_true_and_nothing_private() {
+    let config =
+        config(json!({ "AGENTS": {"two": {"description": "D", "instructions": "hidden"}} })).unwrap();
+    let tool = Tool {
+        name: "t".to_owned(),
+        description: "d".to_owned(),
+        parameters: None,
+    };
+    let two = config.agent(Some(&AgentId::new("two"))).unwrap();
+    assert_eq!(
+        serde_json::to_value(two.describe(&[tool])).unwrap(),
+        json!({
+            "id": "two",
+            "name": "Two",
+            "description": "D",
+            "provider": "openai",
+            "modelId": "m",
+            "capabilities": {
+                "identity": {"name": "Two", "type": "io-bridge"},
+                "transport": {"streaming": true},
+                "tools": {
+                    "supported": true,
+                    "parallelCalls": true,
+                    "clientProvided": true,
+                    "items": [{"name": "t", "description": "d"}],
+                },
+                "execution": {"maxIterations": 16, "maxExecutionTime": 900_000},
+                "multimodal": {"input": {"image": true}},
+            },
+        })
+    );
+}

@@ -1,0 +1,216 @@
+//! The deployment's variables: the one table of them, and how each is read.
+
+use serde_json::{Map, Value};
+
+use super::ConfigError;
+
+/// One variable a deployment may set, as README's table shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Variable {
+    /// Name in `[vars]`.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: VariableKind,
+    /// The default, as it would be written.
+    pub default: &'static str,
+    /// Unit of a number; empty for other kinds.
+    pub unit: &'static str,
+    /// One sentence.
+    pub meaning: &'static str,
+}
+
+/// What a variable holds. Everything but text may also arrive as a text that holds it as JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VariableKind {
+    /// A text.
+    Text,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A whole number.
+    Integer,
+    /// A list of texts, or one text.
+    List,
+    /// A table.
+    Table,
+}
+
+/// Every variable. The edge reads exactly these from its environment.
+pub const VARIABLES: &[Variable] = &[
+    Variable {
+        name: "PREFIX",
+        kind: VariableKind::Text,
+        default: "/io-bridge",
+        unit: "",
+        meaning: "Path all routes start with; may be empty.",
+    },
+    Variable {
+        name: "CORS_ORIGINS",
+        kind: VariableKind::List,
+        default: "*",
+        unit: "",
+        meaning: "Origins whose pages may call, such as `https://app.example.com` or `https://*.example.com`; a list turns credentials on.",
+    },
+    Variable {
+        name: "AUTH",
+        kind: VariableKind::Table,
+        default: r#"{ mode = "none" }"#,
+        unit: "",
+        meaning: "Who may call: `none`, or `bearer` with `tokens`, each the name of a `secret` and the `owner` it stands for (`*` = any).",
+    },
+    Variable {
+        name: "AGENTS",
+        kind: VariableKind::Table,
+        default: "{}",
+        unit: "",
+        meaning: "Agents by id: keys that override those of `agents.toml`, or whole further agents.",
+    },
+    Variable {
+        name: "LIST_SHAPE",
+        kind: VariableKind::Word(&["object", "array"]),
+        default: "object",
+        unit: "",
+        meaning: "Whether thread and agent lists are an object with paging or a bare array.",
+    },
+    Variable {
+        name: "MESSAGE_FORMAT",
+        kind: VariableKind::Word(&["mastra", "ag-ui"]),
+        default: "mastra",
+        unit: "",
+        meaning: "Default form of a thread's messages.",
+    },
+    Variable {
+        name: "LOG_LEVEL",
+        kind: VariableKind::Word(&["debug", "info", "warn", "error"]),
+        default: "info",
+        unit: "",
+        meaning: "Least grave log lines that are written.",
+    },
+    Variable {
+        name: "RUN_BODY_MAX_BYTES",
+        kind: VariableKind::Integer,
+        default: "8388608",
+        unit: "bytes",
+        meaning: "Longest body of POST /run.",
+    },
+    Variable {
+        name: "RESULT_BODY_MAX_BYTES",
+        kind: VariableKind::Integer,
+        default: "4194304",
+        unit: "bytes",
+        meaning: "Longest body of a tool result.",
+    },
+    Variable {
+        name: "MESSAGES_MAX_COUNT",
+        kind: VariableKind::Integer,
+        default: "2000",
+        unit: "messages",
+        meaning: "Most messages in one POST /run.",
+    },
+    Variable {
+        name: "TOOLS_MAX_COUNT",
+        kind: VariableKind::Integer,
+        default: "256",
+        unit: "tools",
+        meaning: "Most front-end tools in one POST /run.",
+    },
+];
+
+/// The variables of one deployment. Absent, `null` and undefined are the default.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Variables<'a>(pub &'a Map<String, Value>);
+
+impl Variables<'_> {
+    fn given(&self, name: &str) -> Option<&Value> {
+        self.0.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A text.
+    pub fn text(&self, name: &'static str) -> Result<Option<&str>, ConfigError> {
+        match self.given(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(ConfigError::new(name, "must be a text", other.clone())),
+        }
+    }
+
+    /// One of the words its line of [`VARIABLES`] lists; the position in that list.
+    pub fn word<T: Copy>(
+        &self,
+        name: &'static str,
+        words: &[(&'static str, T)],
+        default: T,
+    ) -> Result<T, ConfigError> {
+        let Some(text) = self.text(name)? else {
+            return Ok(default);
+        };
+        words
+            .iter()
+            .find(|(word, _)| *word == text)
+            .map(|(_, meant)| *meant)
+            .ok_or_else(|| {
+                let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+                ConfigError::new(name, format!("must be one of {}", known.join(", ")), text)
+            })
+    }
+
+    /// A whole number from 1 to `most`.
+    pub fn count(&self, name: &'static str, default: usize, most: usize) -> Result<usize, ConfigError> {
+        let Some(value) = self.json(name)? else {
+            return Ok(default);
+        };
+        value
+            .as_u64()
+            .and_then(|number| usize::try_from(number).ok())
+            .filter(|number| (1..=most).contains(number))
+            .ok_or_else(|| {
+                ConfigError::new(
+                    name,
+                    format!("must be a whole number from 1 to {most}"),
+                    value.clone(),
+                )
+            })
+    }
+
+    /// A table.
+    pub fn table(&self, name: &'static str) -> Result<Map<String, Value>, ConfigError> {
+        match self.json(name)? {
+            None => Ok(Map::new()),
+            Some(Value::Object(table)) => Ok(table),
+            Some(other) => Err(ConfigError::new(name, "must be a table", other)),
+        }
+    }
+
+    /// A list of texts; a text that is not JSON is the only one of it.
+    pub fn texts(&self, name: &'static str) -> Result<Option<Vec<String>>, ConfigError> {
+        let value = match self.given(name) {
+            None => return Ok(None),
+            Some(Value::String(text)) if !text.trim_start().starts_with('[') => {
+                return Ok(Some(vec![text.clone()]));
+            }
+            Some(_) => self.json(name)?,
+        };
+        let texts = value.as_ref().and_then(Value::as_array).and_then(|items| {
+            let texts = items.iter().map(|item| item.as_str().map(str::to_owned));
+            texts.collect::<Option<Vec<String>>>()
+        });
+        match texts {
+            Some(texts) => Ok(Some(texts)),
+            None => Err(ConfigError::new(
+                name,
+                "must be a list of texts",
+                value.unwrap_or_default(),
+            )),
+        }
+    }
+
+    /// The value itself, or what a text holds as JSON.
+    fn json(&self, name: &'static str) -> Result<Option<Value>, ConfigError> {
+        match self.given(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => serde_json::from_str(text)
+                .map(Some)
+                .map_err(|_| ConfigError::new(name, "must be JSON when it is a text", text.as_str())),
+            Some(other) => Ok(Some(other.clone())),
+        }
+    }
+}
