@@ -1,1 +1,473 @@
-//! The one place that knows HTTP statuses.
+//! The one place that knows HTTP statuses and the codes of error bodies.
+
+use serde_json::{Map, Value, json};
+
+use crate::protocol::decode::{InputError, Issue};
+use crate::protocol::event::RunErrorCode;
+use crate::protocol::id::ThreadId;
+
+macro_rules! error_codes {
+    ($($status:literal $variant:ident = $code:literal, $meaning:literal;)*) => {
+        /// The stable codes of error bodies, each with its one status. Source: contract D2.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum ErrorCode { $(#[doc = $meaning] $variant,)* }
+
+        impl ErrorCode {
+            /// Every code, by status.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The code on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $code,)* }
+            }
+
+            /// The HTTP status.
+            pub fn status(self) -> u16 {
+                match self { $(Self::$variant => $status,)* }
+            }
+
+            /// What it means, for people who read the documentation.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning,)* }
+            }
+        }
+    };
+}
+
+error_codes! {
+    400 InvalidJson = "invalid_json", "The body is not JSON, or not an object where one is needed.";
+    400 InvalidBody = "invalid_body", "Members of the body are missing or wrong; `issues` names them.";
+    400 InvalidQuery = "invalid_query", "Query parameters are wrong; `issues` names them.";
+    400 OwnerRequired = "owner_required", "A list was asked for without saying whose.";
+    400 UnsupportedProtocolVersion = "unsupported_protocol_version", "The input declares another major than 1.";
+    401 Unauthenticated = "unauthenticated", "No credentials, or wrong ones.";
+    403 Forbidden = "forbidden", "The thread, run or resource belongs to another owner.";
+    404 RouteNotFound = "route_not_found", "No such path.";
+    404 AgentNotFound = "agent_not_found", "No agent has this id or alias.";
+    404 ThreadNotFound = "thread_not_found", "No thread has this id.";
+    404 RunNotFound = "run_not_found", "No run has this id.";
+    404 ToolCallNotFound = "tool_call_not_found", "The run has no call of this id.";
+    405 MethodNotAllowed = "method_not_allowed", "The path exists for other methods; see `Allow`.";
+    409 RunConflict = "run_conflict", "The owner has a run of this id; `status`, `threadId` and `events` lead to it.";
+    409 ResultConflict = "result_conflict", "The call has another result already.";
+    409 GenerationChanged = "generation_changed", "The run was restarted; read its events from 0.";
+    410 ToolCallExpired = "tool_call_expired", "The call's deadline has passed.";
+    410 RunOver = "run_over", "The run has ended and takes or gives nothing more.";
+    413 BodyTooLarge = "body_too_large", "The body or one of its members is over its limit.";
+    415 UnsupportedMediaType = "unsupported_media_type", "The body's content type is not JSON.";
+    429 UpstreamRateLimited = "upstream_rate_limited", "The model's provider asks to wait; see `Retry-After`.";
+    500 InternalError = "internal_error", "A fault of this server.";
+    500 ConfigInvalid = "config_invalid", "The deployment's configuration is wrong; the log says where.";
+    501 PersistenceNotConfigured = "persistence_not_configured", "The deployment has no database.";
+    502 UpstreamError = "upstream_error", "The model's provider refused or failed.";
+    502 UpstreamTimeout = "upstream_timeout", "The model's provider did not answer in time.";
+    502 UpstreamTruncated = "upstream_truncated", "The model's provider broke off its answer.";
+    502 InvalidUpstreamResponse = "invalid_upstream_response", "The model's provider sent what its format does not allow.";
+    502 ContentFiltered = "content_filtered", "The model's provider withheld the answer.";
+    502 ContextLengthExceeded = "context_length_exceeded", "The messages are too long for the model.";
+    503 AgentNotConfigured = "agent_not_configured", "The agent lacks its key or address.";
+    503 StorageUnavailable = "storage_unavailable", "The database cannot be reached now; see `Retry-After`.";
+}
+
+/// Seconds a client is asked to wait when only time can help.
+const RETRY_AFTER_S: u64 = 2;
+
+/// Seconds to wait for an operator.
+const OPERATOR_RETRY_AFTER_S: u64 = 60;
+
+/// An answer that is not a success.
+///
+/// Wire: `{"error": "<sentence>", "code", "issues"?: [{"field","message"}], ...}`. Source: contract D2.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// Code and status.
+    pub code: ErrorCode,
+    /// One sentence for people, without private detail.
+    pub message: String,
+    /// The faults of a refused body or query.
+    pub issues: Vec<Issue>,
+    /// Members only this code has.
+    pub members: Vec<(&'static str, Value)>,
+    /// `Retry-After`, in seconds.
+    pub retry_after_s: Option<u64>,
+    /// `Allow`, of a 405.
+    pub allow: Option<String>,
+}
+
+impl ApiError {
+    /// An error with nothing beside its code and sentence.
+    fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            issues: Vec::new(),
+            members: Vec::new(),
+            retry_after_s: None,
+            allow: None,
+        }
+    }
+
+    fn after(mut self, retry_after_s: u64) -> Self {
+        self.retry_after_s = Some(retry_after_s);
+        self
+    }
+
+    fn with_issues(mut self, issues: Vec<Issue>) -> Self {
+        self.issues = issues;
+        self
+    }
+
+    /// The HTTP status.
+    pub fn status(&self) -> u16 {
+        self.code.status()
+    }
+
+    /// The body, compact JSON.
+    pub fn body(&self) -> String {
+        let mut body = Map::new();
+        body.insert("error".to_owned(), json!(self.message));
+        body.insert("code".to_owned(), json!(self.code.as_str()));
+        if !self.issues.is_empty() {
+            let issue = |issue: &Issue| json!({ "field": issue.pointer, "message": issue.message });
+            body.insert("issues".to_owned(), self.issues.iter().map(issue).collect());
+        }
+        body.extend(
+            self.members
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone())),
+        );
+        Value::Object(body).to_string()
+    }
+
+    /// The headers this error adds to an answer, names in lower case.
+    pub fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = vec![("content-type", "application/json".to_owned())];
+        if let Some(allow) = &self.allow {
+            headers.push(("allow", allow.clone()));
+        }
+        if let Some(seconds) = self.retry_after_s {
+            headers.push(("retry-after", seconds.to_string()));
+        }
+        if self.status() == 401 {
+            headers.push(("www-authenticate", "Bearer".to_owned()));
+        }
+        headers
+    }
+}
+
+/// One constructor per fault.
+impl ApiError {
+    /// The body is not JSON.
+    pub fn invalid_json(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidJson, message)
+    }
+
+    /// The body has these faults.
+    pub fn invalid_body(issues: Vec<Issue>) -> Self {
+        Self::new(ErrorCode::InvalidBody, "The request body is not valid.").with_issues(issues)
+    }
+
+    /// No user or tool message to answer. Source: contract 2.1.
+    pub fn nothing_to_answer() -> Self {
+        Self::invalid_body(vec![Issue {
+            pointer: "/messages".to_owned(),
+            message: "must hold a user or tool message, or continue a thread that does".to_owned(),
+        }])
+    }
+
+    /// The query has these faults.
+    pub fn invalid_query(issues: Vec<Issue>) -> Self {
+        Self::new(ErrorCode::InvalidQuery, "The query parameters are not valid.").with_issues(issues)
+    }
+
+    /// A list without an owner (D4).
+    pub fn owner_required() -> Self {
+        Self::new(
+            ErrorCode::OwnerRequired,
+            "The query parameter resourceId is required.",
+        )
+    }
+
+    /// Another protocol major.
+    pub fn unsupported_protocol_version() -> Self {
+        let message = "This protocol version is not supported; the server speaks 1.0.";
+        Self::new(ErrorCode::UnsupportedProtocolVersion, message)
+    }
+
+    /// No or wrong credentials.
+    pub fn unauthenticated() -> Self {
+        Self::new(ErrorCode::Unauthenticated, "Valid credentials are required.")
+    }
+
+    /// Somebody else's.
+    pub fn forbidden() -> Self {
+        Self::new(ErrorCode::Forbidden, "This belongs to another owner.")
+    }
+
+    /// No such path.
+    pub fn route_not_found() -> Self {
+        Self::new(ErrorCode::RouteNotFound, "There is no such route.")
+    }
+
+    /// No such agent.
+    pub fn agent_not_found() -> Self {
+        Self::new(ErrorCode::AgentNotFound, "There is no such agent.")
+    }
+
+    /// No such thread.
+    pub fn thread_not_found() -> Self {
+        Self::new(ErrorCode::ThreadNotFound, "There is no such thread.")
+    }
+
+    /// No such run.
+    pub fn run_not_found() -> Self {
+        Self::new(ErrorCode::RunNotFound, "There is no such run.")
+    }
+
+    /// No such call.
+    pub fn tool_call_not_found() -> Self {
+        Self::new(ErrorCode::ToolCallNotFound, "There is no such tool call.")
+    }
+
+    /// The path exists for these methods, `GET, HEAD, OPTIONS`.
+    pub fn method_not_allowed(allow: String) -> Self {
+        let mut error = Self::new(
+            ErrorCode::MethodNotAllowed,
+            "This route does not take this method.",
+        );
+        error.allow = Some(allow);
+        error
+    }
+
+    /// A run of this id exists (D12). `status` as in `GET /runs/:runId`, `events` the path of its event stream.
+    pub fn run_conflict(status: &str, thread_id: &ThreadId, events: String) -> Self {
+        let mut error = Self::new(ErrorCode::RunConflict, "A run with this id exists already.");
+        error.members = vec![
+            ("status", json!(status)),
+            ("threadId", json!(thread_id)),
+            ("events", json!(events)),
+        ];
+        error
+    }
+
+    /// A second, different result of one call.
+    pub fn result_conflict() -> Self {
+        Self::new(
+            ErrorCode::ResultConflict,
+            "This tool call has another result already.",
+        )
+    }
+
+    /// The run's events are counted anew. `generation` is the one that counts now.
+    pub fn generation_changed(generation: u64) -> Self {
+        let message = "The run was restarted; its events must be read from the start.";
+        let mut error = Self::new(ErrorCode::GenerationChanged, message);
+        error.members.push(("generation", json!(generation)));
+        error
+    }
+
+    /// A result after the call's deadline.
+    pub fn tool_call_expired() -> Self {
+        Self::new(ErrorCode::ToolCallExpired, "This tool call has expired.")
+    }
+
+    /// The run has ended.
+    pub fn run_over() -> Self {
+        Self::new(ErrorCode::RunOver, "This run is over.")
+    }
+
+    /// More than this many bytes.
+    pub fn body_too_large(limit_bytes: usize) -> Self {
+        let message = format!("The request body is larger than {limit_bytes} bytes.");
+        Self::new(ErrorCode::BodyTooLarge, message)
+    }
+
+    /// Not JSON by its content type.
+    pub fn unsupported_media_type() -> Self {
+        let message = "The content type must be application/json.";
+        Self::new(ErrorCode::UnsupportedMediaType, message)
+    }
+
+    /// A fault of ours; the detail is in the log.
+    pub fn internal() -> Self {
+        Self::new(
+            ErrorCode::InternalError,
+            "The server failed to handle this request.",
+        )
+    }
+
+    /// The deployment is configured wrongly; the detail is in the log.
+    pub fn config_invalid() -> Self {
+        Self::new(
+            ErrorCode::ConfigInvalid,
+            "The server is not configured correctly.",
+        )
+    }
+
+    /// No database.
+    pub fn persistence_not_configured() -> Self {
+        let message = "This server keeps no threads: it has no database.";
+        Self::new(ErrorCode::PersistenceNotConfigured, message)
+    }
+
+    /// The upstream failed before the stream began (D14). A limit of rates is 429, everything else 502.
+    pub fn upstream_refused(code: RunErrorCode, retry_after_s: Option<u64>) -> Self {
+        let (code, message) = match code {
+            RunErrorCode::UpstreamRateLimited => {
+                let message = "The model's provider is overloaded; try again later.";
+                let error = Self::new(ErrorCode::UpstreamRateLimited, message);
+                return error.after(retry_after_s.unwrap_or(RETRY_AFTER_S));
+            }
+            RunErrorCode::UpstreamTimeout => (
+                ErrorCode::UpstreamTimeout,
+                "The model's provider did not answer in time.",
+            ),
+            RunErrorCode::UpstreamTruncated => (
+                ErrorCode::UpstreamTruncated,
+                "The model's provider broke off its answer.",
+            ),
+            RunErrorCode::InvalidUpstreamResponse => (
+                ErrorCode::InvalidUpstreamResponse,
+                "The model's provider sent an answer that cannot be read.",
+            ),
+            RunErrorCode::ContentFiltered => (
+                ErrorCode::ContentFiltered,
+                "The model's provider withheld the answer.",
+            ),
+            RunErrorCode::ContextLengthExceeded => (
+                ErrorCode::ContextLengthExceeded,
+                "The messages are too long for the model.",
+            ),
+            RunErrorCode::UpstreamError
+            | RunErrorCode::OutputTruncated
+            | RunErrorCode::MaxStepsExceeded
+            | RunErrorCode::RunTimeout
+            | RunErrorCode::RunInterrupted
+            | RunErrorCode::StorageError
+            | RunErrorCode::Cancelled
+            | RunErrorCode::InternalError => (
+                ErrorCode::UpstreamError,
+                "The model's provider refused the request.",
+            ),
+        };
+        Self::new(code, message)
+    }
+
+    /// The agent has no key or no address; only an operator can help.
+    pub fn agent_not_configured() -> Self {
+        let error = Self::new(ErrorCode::AgentNotConfigured, "This agent is not configured.");
+        error.after(OPERATOR_RETRY_AFTER_S)
+    }
+
+    /// The database is down or overloaded.
+    pub fn storage_unavailable() -> Self {
+        let error = Self::new(
+            ErrorCode::StorageUnavailable,
+            "The storage is not available; try again.",
+        );
+        error.after(RETRY_AFTER_S)
+    }
+}
+
+impl From<InputError> for ApiError {
+    fn from(error: InputError) -> Self {
+        match error {
+            InputError::Malformed { message } => Self::invalid_json(message),
+            InputError::Invalid { issues } => Self::invalid_body(issues),
+            InputError::UnsupportedVersion => Self::unsupported_protocol_version(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_snake_case_and_cover_the_contracts_statuses() {
+        let codes: HashSet<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(codes.len(), ErrorCode::ALL.len());
+        assert!(
+            codes
+                .iter()
+                .all(|code| code.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase()))
+        );
+        let mut statuses: Vec<_> = ErrorCode::ALL.iter().map(|code| code.status()).collect();
+        assert!(statuses.is_sorted());
+        statuses.dedup();
+        assert_eq!(
+            statuses,
+            [
+                400, 401, 403, 404, 405, 409, 410, 413, 415, 429, 500, 501, 502, 503
+            ]
+        );
+    }
+
+    #[test]
+    fn a_refused_body_is_shown_with_its_issues() {
+        let error = ApiError::from(InputError::Invalid {
+            issues: vec![Issue {
+                pointer: "/runId".to_owned(),
+                message: "is required".to_owned(),
+            }],
+        });
+        assert_eq!(error.status(), 400);
+        assert_eq!(
+            error.body(),
+            r#"{"error":"The request body is not valid.","code":"invalid_body","issues":[{"field":"/runId","message":"is required"}]}"#
+        );
+        assert_eq!(error.headers(), [("content-type", "application/json".to_owned())]);
+    }
+
+    #[test]
+    fn a_run_conflict_leads_to_the_other_run() {
+        let error = ApiError::run_conflict(
+            "running",
+            &ThreadId::new("t"),
+            "/io-bridge/runs/r/events".to_owned(),
+        );
+        assert_eq!(
+            error.body(),
+            r#"{"error":"A run with this id exists already.","code":"run_conflict","status":"running","threadId":"t","events":"/io-bridge/runs/r/events"}"#
+        );
+    }
+
+    #[test]
+    fn headers_tell_what_a_client_may_do_next() {
+        let with = |error: ApiError| error.headers().into_iter().skip(1).collect::<Vec<_>>();
+        let header = |name, value: &str| vec![(name, value.to_owned())];
+        assert_eq!(
+            with(ApiError::method_not_allowed("GET".to_owned())),
+            header("allow", "GET")
+        );
+        assert_eq!(
+            with(ApiError::unauthenticated()),
+            header("www-authenticate", "Bearer")
+        );
+        assert_eq!(with(ApiError::storage_unavailable()), header("retry-after", "2"));
+        assert_eq!(
+            with(ApiError::agent_not_configured()),
+            header("retry-after", "60")
+        );
+        let limited = |seconds| ApiError::upstream_refused(RunErrorCode::UpstreamRateLimited, seconds);
+        assert_eq!(with(limited(Some(7))), header("retry-after", "7"));
+        assert_eq!(with(limited(None)), header("retry-after", "2"));
+        assert_eq!(with(ApiError::forbidden()), Vec::new());
+    }
+
+    #[test]
+    fn every_run_error_before_the_stream_is_429_or_502() {
+        for code in RunErrorCode::ALL {
+            let error = ApiError::upstream_refused(*code, None);
+            let expected = if *code == RunErrorCode::UpstreamRateLimited {
+                429
+            } else {
+                502
+            };
+            assert_eq!(error.status(), expected, "{code:?}");
+        }
+    }
+}

@@ -3,5 +3,6 @@
 pub mod auth;
 pub mod cors;
 pub mod error;
+pub mod percent;
 pub mod query;
 pub mod route;

@@ -1,1 +1,452 @@
-//! The one route table.
+//! The one route table. A new route is a variant and a row here; the compiler then asks for its handler.
+
+use super::error::ApiError;
+use super::percent;
+use crate::protocol::id::{AgentId, RunId, ThreadId, ToolCallId};
+
+/// A request's destination, its path parameters decoded. Source: contract 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// `GET` the prefix itself: what this service is.
+    DescribeService,
+    /// `POST /run`
+    StartRun,
+    /// `POST /runs/:runId/tool-calls/:toolCallId/result`
+    PostResult {
+        /// The run that waits.
+        run_id: RunId,
+        /// The call answered.
+        tool_call_id: ToolCallId,
+    },
+    /// `GET /runs/:runId`
+    ReadRun {
+        /// The run.
+        run_id: RunId,
+    },
+    /// `GET /runs/:runId/events`
+    FollowRun {
+        /// The run.
+        run_id: RunId,
+    },
+    /// `POST /runs/:runId/cancel`
+    CancelRun {
+        /// The run.
+        run_id: RunId,
+    },
+    /// `GET /threads`
+    ListThreads,
+    /// `POST /threads`
+    CreateThread,
+    /// `GET /threads/:threadId`
+    ReadThread {
+        /// The thread.
+        thread_id: ThreadId,
+    },
+    /// `PATCH /threads/:threadId`
+    UpdateThread {
+        /// The thread.
+        thread_id: ThreadId,
+    },
+    /// `DELETE /threads/:threadId`
+    DeleteThread {
+        /// The thread.
+        thread_id: ThreadId,
+    },
+    /// `GET /threads/:threadId/messages`
+    ListMessages {
+        /// The thread.
+        thread_id: ThreadId,
+    },
+    /// `GET /agents`
+    ListAgents,
+    /// `GET /agents/:agentId`
+    ReadAgent {
+        /// Id or alias.
+        agent_id: AgentId,
+    },
+}
+
+/// Methods of the table; HEAD goes where GET goes and OPTIONS is answered before routing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`
+    Get,
+    /// `POST`
+    Post,
+    /// `PATCH`
+    Patch,
+    /// `DELETE`
+    Delete,
+}
+
+impl Method {
+    /// The method on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// From which conformance level on a service has a route. Source: contract 1, 9.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Part of every service; no level.
+    Service,
+    /// Level 1.
+    Stream,
+    /// Level 2.
+    ToolResults,
+    /// Level 3.
+    Threads,
+    /// Level 4.
+    Agents,
+    /// Ours; no level.
+    Extension,
+}
+
+impl Level {
+    /// As the documentation's table writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Service => "-",
+            Self::Stream => "1",
+            Self::ToolResults => "2",
+            Self::Threads => "3",
+            Self::Agents => "4",
+            Self::Extension => "extension",
+        }
+    }
+}
+
+/// One row of [`ROUTES`].
+#[derive(Debug)]
+pub struct RouteRow {
+    /// Method.
+    pub method: Method,
+    /// Path after the prefix; a segment `:name` is a parameter.
+    pub path: &'static str,
+    /// Conformance level.
+    pub level: Level,
+    open: fn(&Parameters) -> Option<Route>,
+}
+
+/// Every route.
+pub const ROUTES: &[RouteRow] = &[
+    row(Method::Get, "", Level::Service, |_| Some(Route::DescribeService)),
+    row(Method::Post, "/run", Level::Stream, |_| Some(Route::StartRun)),
+    row(
+        Method::Post,
+        "/runs/:runId/tool-calls/:toolCallId/result",
+        Level::ToolResults,
+        |path| {
+            Some(Route::PostResult {
+                run_id: path.run_id()?,
+                tool_call_id: path.tool_call_id()?,
+            })
+        },
+    ),
+    row(Method::Get, "/threads", Level::Threads, |_| {
+        Some(Route::ListThreads)
+    }),
+    row(Method::Post, "/threads", Level::Threads, |_| {
+        Some(Route::CreateThread)
+    }),
+    row(Method::Get, "/threads/:threadId", Level::Threads, |path| {
+        Some(Route::ReadThread {
+            thread_id: path.thread_id()?,
+        })
+    }),
+    row(Method::Patch, "/threads/:threadId", Level::Threads, |path| {
+        Some(Route::UpdateThread {
+            thread_id: path.thread_id()?,
+        })
+    }),
+    row(Method::Delete, "/threads/:threadId", Level::Threads, |path| {
+        Some(Route::DeleteThread {
+            thread_id: path.thread_id()?,
+        })
+    }),
+    row(
+        Method::Get,
+        "/threads/:threadId/messages",
+        Level::Threads,
+        |path| {
+            Some(Route::ListMessages {
+                thread_id: path.thread_id()?,
+            })
+        },
+    ),
+    row(Method::Get, "/agents", Level::Agents, |_| Some(Route::ListAgents)),
+    row(Method::Get, "/agents/:agentId", Level::Agents, |path| {
+        Some(Route::ReadAgent {
+            agent_id: path.agent_id()?,
+        })
+    }),
+    row(Method::Get, "/runs/:runId", Level::Extension, |path| {
+        Some(Route::ReadRun {
+            run_id: path.run_id()?,
+        })
+    }),
+    row(Method::Get, "/runs/:runId/events", Level::Extension, |path| {
+        Some(Route::FollowRun {
+            run_id: path.run_id()?,
+        })
+    }),
+    row(Method::Post, "/runs/:runId/cancel", Level::Extension, |path| {
+        Some(Route::CancelRun {
+            run_id: path.run_id()?,
+        })
+    }),
+];
+
+const fn row(
+    method: Method,
+    path: &'static str,
+    level: Level,
+    open: fn(&Parameters) -> Option<Route>,
+) -> RouteRow {
+    RouteRow {
+        method,
+        path,
+        level,
+        open,
+    }
+}
+
+/// Finds the route of a request. `prefix` is `""` or like `/io-bridge`; `path` is as in the URL, still encoded.
+///
+/// # Errors
+/// 404 for a path nobody has, an empty or impossible parameter included; 405 with `Allow` for another method.
+///
+/// Source: contract 1, D2.
+pub fn resolve(prefix: &str, method: &str, path: &str) -> Result<Route, ApiError> {
+    let rest = path
+        .strip_prefix(prefix)
+        .filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    let rest = rest.ok_or_else(ApiError::route_not_found)?;
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    let matching: Vec<(&RouteRow, Parameters)> = ROUTES
+        .iter()
+        .filter_map(|row| Some((row, Parameters::read(row.path, rest)?)))
+        .collect();
+    if matching.is_empty() {
+        return Err(ApiError::route_not_found());
+    }
+    let method = if method == "HEAD" { "GET" } else { method };
+    match matching.iter().find(|(row, _)| row.method.as_str() == method) {
+        Some((row, parameters)) => (row.open)(parameters).ok_or_else(ApiError::route_not_found),
+        None => Err(ApiError::method_not_allowed(allow_header(
+            matching.iter().map(|(row, _)| row.method),
+        ))),
+    }
+}
+
+fn allow_header(methods: impl Iterator<Item = Method>) -> String {
+    let mut names = Vec::new();
+    for method in methods {
+        names.push(method.as_str());
+        if method == Method::Get {
+            names.push("HEAD");
+        }
+    }
+    names.push("OPTIONS");
+    names.join(", ")
+}
+
+/// Path of a run's event stream, as errors and clients write it. Source: D12.
+pub fn events_path(prefix: &str, run_id: &RunId) -> String {
+    format!(
+        "{prefix}/runs/{}/events",
+        percent::encode_segment(run_id.as_str())
+    )
+}
+
+/// The decoded parameters of a path, by their name in the template.
+#[derive(Debug)]
+struct Parameters(Vec<(&'static str, String)>);
+
+impl Parameters {
+    /// `None` when the path is not of this template, or a parameter is empty or no text.
+    fn read(template: &'static str, path: &str) -> Option<Self> {
+        let mut parameters = Vec::new();
+        let mut segments = path.split('/');
+        for expected in template.split('/') {
+            let segment = segments.next()?;
+            match expected.strip_prefix(':') {
+                Some(_) if segment.is_empty() => return None,
+                Some(name) => parameters.push((name, String::from_utf8(percent::decode(segment)).ok()?)),
+                None if segment != expected => return None,
+                None => {}
+            }
+        }
+        segments.next().is_none().then_some(Self(parameters))
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, text)| text.as_str())
+    }
+
+    fn run_id(&self) -> Option<RunId> {
+        RunId::parse(self.get("runId")?).ok()
+    }
+
+    fn thread_id(&self) -> Option<ThreadId> {
+        ThreadId::parse(self.get("threadId")?).ok()
+    }
+
+    fn tool_call_id(&self) -> Option<ToolCallId> {
+        ToolCallId::parse(self.get("toolCallId")?).ok()
+    }
+
+    fn agent_id(&self) -> Option<AgentId> {
+        AgentId::parse(self.get("agentId")?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(method: &str, path: &str) -> Result<Route, (u16, Option<String>)> {
+        resolve("/io-bridge", method, path).map_err(|error| (error.status(), error.allow))
+    }
+
+    #[test]
+    fn every_row_is_reached_with_and_without_a_trailing_slash() {
+        let thread_id = ThreadId::new("x");
+        let run_id = RunId::new("x");
+        let expected = [
+            Route::DescribeService,
+            Route::StartRun,
+            Route::PostResult {
+                run_id: run_id.clone(),
+                tool_call_id: ToolCallId::new("x"),
+            },
+            Route::ListThreads,
+            Route::CreateThread,
+            Route::ReadThread {
+                thread_id: thread_id.clone(),
+            },
+            Route::UpdateThread {
+                thread_id: thread_id.clone(),
+            },
+            Route::DeleteThread {
+                thread_id: thread_id.clone(),
+            },
+            Route::ListMessages { thread_id },
+            Route::ListAgents,
+            Route::ReadAgent {
+                agent_id: AgentId::new("x"),
+            },
+            Route::ReadRun {
+                run_id: run_id.clone(),
+            },
+            Route::FollowRun {
+                run_id: run_id.clone(),
+            },
+            Route::CancelRun { run_id },
+        ];
+        for prefix in ["/io-bridge", "", "/a/b"] {
+            let reached: Vec<_> = ROUTES
+                .iter()
+                .map(|row| {
+                    let segments = row
+                        .path
+                        .split('/')
+                        .map(|part| if part.starts_with(':') { "x" } else { part });
+                    let path = format!("{prefix}{}", segments.collect::<Vec<_>>().join("/"));
+                    let route = resolve(prefix, row.method.as_str(), &path).unwrap();
+                    assert_eq!(
+                        resolve(prefix, row.method.as_str(), &format!("{path}/")),
+                        Ok(route.clone())
+                    );
+                    route
+                })
+                .collect();
+            assert_eq!(reached, expected);
+        }
+    }
+
+    #[test]
+    fn parameters_are_percent_decoded() {
+        assert_eq!(
+            resolved("POST", "/io-bridge/runs/a%2Fb%20c/tool-calls/%F0%9F%9A%80/result"),
+            Ok(Route::PostResult {
+                run_id: RunId::new("a/b c"),
+                tool_call_id: ToolCallId::new("🚀"),
+            })
+        );
+        let percent = Route::ReadThread {
+            thread_id: ThreadId::new("100%+"),
+        };
+        assert_eq!(resolved("GET", "/io-bridge/threads/100%+"), Ok(percent));
+        assert_eq!(
+            resolve("/p", "GET", &events_path("/p", &RunId::new("a/é?"))),
+            Ok(Route::FollowRun {
+                run_id: RunId::new("a/é?")
+            })
+        );
+    }
+
+    #[test]
+    fn what_nobody_has_is_404() {
+        for path in [
+            "",
+            "/",
+            "/io-bridgex",
+            "/run",
+            "/io-bridge//",
+            "/io-bridge/Run",
+            "/io-bridge/run/x",
+            "/io-bridge/threads//messages",
+            "/io-bridge/threads//",
+            "/io-bridge/threads/%FF",
+            "/io-bridge/threads/%00",
+            "/io-bridge/runs//tool-calls/c/result",
+            "/io-bridge/runs/r/tool-calls//result",
+            "/io-bridge/runs/r/tool-calls/c",
+        ] {
+            assert_eq!(resolved("GET", path), Err((404, None)), "{path}");
+        }
+        let long = format!("/io-bridge/agents/{}", "x".repeat(1025));
+        assert_eq!(resolved("GET", &long), Err((404, None)));
+    }
+
+    #[test]
+    fn another_method_is_405_with_those_that_exist() {
+        for (method, path, allow) in [
+            ("GET", "/io-bridge/run", "POST, OPTIONS"),
+            ("PUT", "/io-bridge", "GET, HEAD, OPTIONS"),
+            ("DELETE", "/io-bridge/threads", "GET, HEAD, POST, OPTIONS"),
+            (
+                "POST",
+                "/io-bridge/threads/t",
+                "GET, HEAD, PATCH, DELETE, OPTIONS",
+            ),
+            ("get", "/io-bridge/agents", "GET, HEAD, OPTIONS"),
+            ("OPTIONS", "/io-bridge/runs/r/cancel", "POST, OPTIONS"),
+        ] {
+            assert_eq!(
+                resolved(method, path),
+                Err((405, Some(allow.to_owned()))),
+                "{method} {path}"
+            );
+        }
+    }
+
+    #[test]
+    fn head_goes_where_get_goes() {
+        assert_eq!(resolved("HEAD", "/io-bridge/agents"), Ok(Route::ListAgents));
+        assert_eq!(
+            resolved("HEAD", "/io-bridge/run"),
+            Err((405, Some("POST, OPTIONS".to_owned())))
+        );
+    }
+}
