@@ -24,6 +24,11 @@ pub trait Provider {
     /// [`ProviderError::Configuration`] when the target lacks what this wire needs.
     fn call(&self, target: &ModelTarget, request: &ModelRequest) -> Result<ModelCall, ProviderError>;
 
+    /// Whether the upstream runs tools of its own: calls of names we do not know are shown and answered by it.
+    fn runs_tools(&self) -> bool {
+        false
+    }
+
     /// A decoder for one response body with status 200.
     fn decoder(&self) -> Box<dyn ModelDecoder>;
 

@@ -59,7 +59,12 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
         self.head.is_none()
     }
 
-    /// Whether text or a call went out: no attempt is repeated after that.
+    /// A model call begins: nothing of it went out yet.
+    pub fn begin_model_call(&mut self) {
+        self.has_output = false;
+    }
+
+    /// Whether text or a call of this model call went out: no attempt is repeated after that.
     pub fn has_output(&self) -> bool {
         self.has_output
     }
@@ -108,10 +113,9 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
     /// Ends the open step, if one is.
     pub fn end_step(&mut self) -> Emitted {
         self.end_text()?;
-        match self.lifecycle.open_step().map(str::to_owned) {
-            Some(step_name) => self.send(Event::StepFinished { step_name }),
-            None => Ok(()),
-        }
+        self.lifecycle
+            .closing_step()
+            .map_or(Ok(()), |event| self.send(event))
     }
 
     /// Sends a piece of text, in the open segment or a new one.
@@ -136,7 +140,8 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
         }
     }
 
-    /// Says a sentence that is shown but neither stored nor given to a model (`showErrors`).
+    /// Says a sentence that is shown but neither stored nor given to a model (`showErrors`); after the last step, before
+    /// RUN_ERROR.
     pub fn notice(&mut self, sentence: String) -> Emitted {
         self.end_text()?;
         let message_id = self.ids.message_id();
@@ -166,7 +171,7 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
             .get_or_insert_with(|| self.ids.message_id())
             .clone();
         if is_live {
-            self.lifecycle.expect_live_call(id);
+            self.lifecycle.mark_live(id);
         }
         let tool_call_name = name.to_owned();
         self.send(Event::ToolCallStart {
@@ -211,12 +216,12 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
 
     /// Calls that have no result yet, in call order.
     pub fn unanswered(&self) -> Vec<ToolCallId> {
-        self.lifecycle.unanswered().to_vec()
+        self.lifecycle.unanswered_calls().to_vec()
     }
 
-    /// Leaves calls unanswered on purpose (2.6).
-    pub fn leave_pending(&mut self, ids: &[ToolCallId]) {
-        self.lifecycle.leave_pending(ids);
+    /// Leaves the unanswered calls to the next run (2.6).
+    pub fn leave_pending(&mut self) {
+        self.lifecycle.allow_pending();
     }
 
     /// Sends a terminal event; everything must be closed.

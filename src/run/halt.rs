@@ -55,7 +55,9 @@ impl Halt {
         match self {
             Self::Upstream(ProviderError::Configuration(what)) => RunRefusal::AgentNotConfigured(what),
             Self::Upstream(ProviderError::RateLimited { retry_after_ms, .. }) => {
-                RunRefusal::UpstreamRateLimited { retry_after_s: retry_after_ms.unwrap_or(1000).div_ceil(1000).max(1) }
+                RunRefusal::UpstreamRateLimited {
+                    retry_after_s: retry_after_ms.unwrap_or(1000).div_ceil(1000).max(1),
+                }
             }
             Self::Failed(RunErrorCode::InternalError) => RunRefusal::Internal,
             Self::Cancelled | Self::Disconnected | Self::Failed(_) | Self::Upstream(_) => {
@@ -69,7 +71,9 @@ impl Halt {
 pub fn sentence(code: RunErrorCode) -> &'static str {
     match code {
         RunErrorCode::UpstreamError => "The model's server reported an error.",
-        RunErrorCode::UpstreamRateLimited => "The model's server limits the rate of requests; try again later.",
+        RunErrorCode::UpstreamRateLimited => {
+            "The model's server limits the rate of requests; try again later."
+        }
         RunErrorCode::UpstreamTimeout => "The model's server did not answer in time.",
         RunErrorCode::UpstreamTruncated => "The model's answer was cut off.",
         RunErrorCode::InvalidUpstreamResponse => "The model's answer could not be read.",

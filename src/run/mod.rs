@@ -1,21 +1,49 @@
 //! The agent loop: one run from its input to its terminal event, seen only through [`ports`].
 //!
 //! Async without a runtime, without a platform type, without a `Send` bound: the same loop runs in native tests.
+//! `plan` decides, `answer` asks the model, `live` and `calls` handle its tool calls, `conclude` ends; `emitter` is the
+//! only way to the stream and `pace` the only way to wait.
 
+mod answer;
+mod calls;
+pub mod cancel;
+mod conclude;
+pub mod emitter;
+pub mod halt;
+mod live;
 pub mod mailbox;
+pub mod pace;
+pub mod plan;
 pub mod ports;
+pub mod prompt;
+mod title;
+mod transcript;
 
 use std::rc::Rc;
 
 use futures::channel::oneshot;
 
 use crate::config::AgentConfig;
-use crate::protocol::id::{ObjectAddress, ResourceId, ThreadId};
+use crate::config::agents::FrontendTools;
+use crate::protocol::event::{RunErrorCode, TokenUsage};
+use crate::protocol::forwarded_props::ToolChoice;
+use crate::protocol::id::{ObjectAddress, ResourceId, ThreadId, ToolCallId};
 use crate::protocol::input::RunAgentInput;
-use crate::provider::ModelTarget;
-use crate::store::{Persistence, RunStatus};
+use crate::protocol::message::Message;
+use crate::protocol::tool::ToolResult;
+use crate::provider::{FinishReason, ModelMessage, ModelRequest, ModelTarget, ProviderError};
+use crate::store::{
+    BeginRun, Begun, DatabaseError, Persistence, PersistentRun, RunStatus, Store, StoreError,
+};
+use crate::tool::toolbox::ToolBox;
+use answer::ModelAnswer;
+use cancel::CancelSignal;
+use conclude::Finish;
+use emitter::Emitter;
+use halt::Halt;
 use mailbox::ToolMailbox;
-use ports::{EventSink, Ports};
+use pace::Pace;
+use ports::{Clock, EventSink, IdSource, Level, Log, Ports};
 
 /// Everything a run is made of before it starts.
 #[derive(Debug, Clone)]
@@ -26,7 +54,7 @@ pub struct RunSetup {
     pub agent: Rc<AgentConfig>,
     /// Its upstream with the key resolved.
     pub target: ModelTarget,
-    /// How the run treats its thread.
+    /// How the run treats its thread, from [`plan::persistence`].
     pub persistence: Persistence,
     /// Owner for upstreams that keep threads; absent for an anonymous stateless run.
     pub owner: Option<ResourceId>,
@@ -39,6 +67,8 @@ pub struct RunSetup {
 pub struct RunControl {
     /// Where results are delivered.
     pub mailbox: ToolMailbox,
+    /// Stops the run.
+    pub cancel: CancelSignal,
 }
 
 /// Why a run answers by HTTP and has no stream. Source: contract D3, D14.
@@ -65,7 +95,7 @@ pub enum RunRefusal {
         retry_after_s: u64,
     },
     /// 502
-    UpstreamRefused(crate::protocol::event::RunErrorCode),
+    UpstreamRefused(RunErrorCode),
     /// 500
     Internal,
 }
@@ -79,17 +109,260 @@ pub struct RunEnd {
     pub terminal_sent: bool,
 }
 
+/// Grace beyond a run's own limits before its row reads as failed, in milliseconds. Source: D12.
+const DEADLINE_GRACE_MS: u64 = 60_000;
+/// Attempts at a database batch, and the pause before the second, in milliseconds; it doubles.
+const DATABASE_ATTEMPTS: u32 = 3;
+const DATABASE_PAUSE_MS: u64 = 100;
+
 /// Runs to the end. `head` learns once whether the answer is a stream.
 pub async fn run<P: Ports, S: EventSink>(
-    _setup: RunSetup,
-    _ports: &P,
-    _control: &RunControl,
-    _sink: S,
+    setup: RunSetup,
+    ports: &P,
+    control: &RunControl,
+    sink: S,
     head: oneshot::Sender<Result<(), RunRefusal>>,
 ) -> RunEnd {
-    let _ = head.send(Err(RunRefusal::Internal));
-    RunEnd {
-        status: RunStatus::Failed,
-        terminal_sent: false,
+    let mut run = Run::new(setup, ports, control, sink, head);
+    if let Err(refusal) = run.begin().await {
+        run.emitter.refuse(refusal);
+        return RunEnd {
+            status: RunStatus::Failed,
+            terminal_sent: false,
+        };
+    }
+    let outcome = run.steps().await;
+    run.conclude(outcome).await
+}
+
+/// A run in motion.
+struct Run<'a, P: Ports, S> {
+    setup: RunSetup,
+    ports: &'a P,
+    control: &'a RunControl,
+    emitter: Emitter<'a, S, P::Ids>,
+    pace: Pace<'a, P::Clock>,
+    store: Option<Store<&'a P::Database>>,
+    persistent: Option<PersistentRun>,
+    frontend_mode: FrontendTools,
+    toolbox: ToolBox,
+    are_tools_withheld: bool,
+    conversation: Vec<ModelMessage>,
+    /// Results that came before their turn to be shown, in order of arrival.
+    known_results: Vec<(ToolCallId, ToolResult)>,
+    usage: TokenUsage,
+    call_count: u64,
+    is_parked: bool,
+    is_shortened: bool,
+    started_ms: u64,
+}
+
+impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
+    fn new(
+        setup: RunSetup,
+        ports: &'a P,
+        control: &'a RunControl,
+        sink: S,
+        head: oneshot::Sender<Result<(), RunRefusal>>,
+    ) -> Self {
+        let (toolbox, clashes) = ToolBox::new(&setup.agent.tools, &setup.input.tools);
+        for name in &clashes {
+            ports
+                .log()
+                .line(Level::Warn, "tool_name_clash", &[("tool", name)]);
+        }
+        let ids = (setup.input.thread_id.clone(), setup.input.run_id.clone());
+        Self {
+            emitter: Emitter::new(sink, ports.ids(), head, ids),
+            pace: Pace::new(ports.clock(), &control.cancel, &setup.agent),
+            store: ports.database().map(Store::new),
+            persistent: None,
+            frontend_mode: plan::frontend_mode(&setup),
+            toolbox,
+            are_tools_withheld: false,
+            conversation: Vec::new(),
+            known_results: Vec::new(),
+            usage: TokenUsage::default(),
+            call_count: 0,
+            is_parked: false,
+            is_shortened: false,
+            started_ms: ports.clock().now_ms(),
+            setup,
+            ports,
+            control,
+        }
+    }
+
+    /// The start batch and the conversation it gives.
+    async fn begin(&mut self) -> Result<(), RunRefusal> {
+        let messages = self.history().await?;
+        if !prompt::has_question(&messages) {
+            self.forget().await;
+            return Err(RunRefusal::NothingToAnswer);
+        }
+        let pending = self
+            .persistent
+            .as_ref()
+            .map_or(&[][..], |run| &run.pending_tool_call_ids);
+        let max_bytes = self.setup.agent.tool_result_max_bytes;
+        self.conversation = prompt::conversation(&messages, pending, max_bytes);
+        Ok(())
+    }
+
+    async fn history(&mut self) -> Result<Vec<Message>, RunRefusal> {
+        let persistence = self.setup.persistence.clone();
+        let (Some(store), true) = (self.store.clone(), persistence != Persistence::Stateless) else {
+            return Ok(self.setup.input.messages.clone());
+        };
+        let (input, agent) = (&self.setup.input, &self.setup.agent);
+        let begin = BeginRun {
+            run_id: input.run_id.clone(),
+            thread_id: input.thread_id.clone(),
+            agent_id: crate::protocol::id::AgentId::new(agent.id.as_str()),
+            object: self.setup.object,
+            persistence,
+            read_only: input.forwarded_props.read_only,
+            incoming: input.messages.clone(),
+            last_messages: input.forwarded_props.last_messages.unwrap_or(agent.last_messages),
+            now_ms: self.started_ms,
+            deadline_ms: self
+                .started_ms
+                .saturating_add(agent.run_timeout_ms)
+                .saturating_add(DEADLINE_GRACE_MS),
+            incarnation: self.ports.ids().token(),
+        };
+        let begun = self.stored("start", || store.begin_run(begin.clone())).await;
+        match begun.map_err(|_| RunRefusal::StorageUnavailable)? {
+            Begun::Stateless => Ok(self.setup.input.messages.clone()),
+            Begun::ForeignThread => Err(RunRefusal::ForeignThread),
+            Begun::Conflict { status, thread_id } => Err(RunRefusal::Conflict { status, thread_id }),
+            Begun::Persistent(mut run) => {
+                let messages = std::mem::take(&mut run.model_input);
+                self.persistent = Some(run);
+                Ok(messages)
+            }
+        }
+    }
+
+    /// Runs a batch, again while the database says it may work later.
+    async fn stored<T, F: Future<Output = Result<T, StoreError>>>(
+        &self,
+        batch: &'static str,
+        mut attempt: impl FnMut() -> F,
+    ) -> Result<T, StoreError> {
+        let mut count = 1;
+        loop {
+            let error = match attempt().await {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            };
+            let run_id = self.setup.input.run_id.as_str();
+            self.ports.log().line(
+                Level::Error,
+                "database_failed",
+                &[
+                    ("runId", &run_id),
+                    ("batch", &batch),
+                    ("attempt", &count),
+                    ("error", &error),
+                ],
+            );
+            let may_work = matches!(error, StoreError::Database(DatabaseError::Unavailable(_)));
+            if !may_work || count >= DATABASE_ATTEMPTS {
+                return Err(error);
+            }
+            let pause_ms = (DATABASE_PAUSE_MS << count) as f64 * (0.5 + self.ports.ids().fraction() / 2.0);
+            self.ports.clock().sleep(pause_ms as u64).await;
+            count += 1;
+        }
+    }
+
+    /// A run refused before its stream does not use up its id (D12).
+    async fn forget(&self) {
+        if let (Some(store), Some(run)) = (&self.store, &self.persistent) {
+            let _ = self.stored("forget", || store.forget_run(run)).await;
+        }
+    }
+
+    /// Steps until the model has answered, or calls are left to the next run.
+    async fn steps(&mut self) -> Result<Finish, Halt> {
+        let max_steps = self.setup.agent.max_steps.max(1);
+        for step in 1..=max_steps {
+            self.emitter.begin_step()?;
+            self.are_tools_withheld = step == max_steps;
+            let answer = self.ask_within_context(step).await?;
+            if answer.finish == Some(FinishReason::ContentFilter) {
+                return Err(Halt::Upstream(ProviderError::ContentFiltered));
+            }
+            if answer.calls.is_empty() {
+                return self.last_answer(&answer);
+            }
+            if self.are_tools_withheld {
+                return Err(Halt::Failed(RunErrorCode::MaxStepsExceeded));
+            }
+            let has_pending = self.answer_calls(answer).await?;
+            if has_pending {
+                self.emitter.leave_pending();
+            }
+            self.emitter.end_step()?;
+            if has_pending {
+                return Ok(Finish::Pending(self.emitter.unanswered()));
+            }
+        }
+        Err(Halt::Failed(RunErrorCode::MaxStepsExceeded))
+    }
+
+    /// An answer without calls ends the run; cut at a limit nobody asked for, it failed (D9).
+    fn last_answer(&mut self, answer: &ModelAnswer) -> Result<Finish, Halt> {
+        let is_cut = answer.finish == Some(FinishReason::Length);
+        let is_asked_for = self
+            .setup
+            .input
+            .forwarded_props
+            .model_settings
+            .max_output_tokens
+            .is_some();
+        if is_cut && !is_asked_for {
+            return Err(Halt::Upstream(ProviderError::OutputTruncated));
+        }
+        self.emitter.end_step()?;
+        Ok(if is_cut { Finish::AtLimit } else { Finish::Complete })
+    }
+
+    /// Asks; once more with a smaller window when the model says the conversation is too long.
+    async fn ask_within_context(&mut self, step: u32) -> Result<ModelAnswer, Halt> {
+        let asked = self.ask(&self.request(step)).await;
+        match asked {
+            Err(Halt::Upstream(ProviderError::ContextLengthExceeded))
+                if !self.emitter.has_output() && !self.is_shortened =>
+            {
+                self.is_shortened = true;
+                self.conversation = prompt::newer_half(&self.conversation);
+                self.ask(&self.request(step)).await
+            }
+            asked => asked,
+        }
+    }
+
+    fn request(&self, step: u32) -> ModelRequest {
+        let (input, agent) = (&self.setup.input, &self.setup.agent);
+        let props = &input.forwarded_props;
+        let tool_choice = match &props.tool_choice {
+            _ if self.are_tools_withheld => ToolChoice::None,
+            Some(choice) if step == 1 => choice.clone(),
+            Some(_) | None => ToolChoice::Auto,
+        };
+        ModelRequest {
+            system: prompt::system_texts(agent, input),
+            messages: self.conversation.clone(),
+            tools: self.toolbox.declarations(),
+            tool_choice,
+            settings: plan::settings(agent, props),
+            output_schema: props.output_schema.clone(),
+            unknown_props: props.unknown.clone(),
+            run_id: input.run_id.clone(),
+            thread_id: input.thread_id.clone(),
+            resource_id: self.setup.owner.clone(),
+        }
     }
 }

@@ -140,7 +140,9 @@ impl<'a, C: Clock> Pace<'a, C> {
             }
         };
         if let WaitFor::Person { .. } = kind {
-            self.run_due_ms = self.run_due_ms.saturating_add(self.now_ms().saturating_sub(started_ms));
+            self.run_due_ms = self
+                .run_due_ms
+                .saturating_add(self.now_ms().saturating_sub(started_ms));
         }
         Ok(waited)
     }
@@ -163,9 +165,12 @@ impl<'a, C: Clock> Pace<'a, C> {
             WaitFor::Upstream if now_ms >= started_ms.saturating_add(self.idle_timeout_ms) => {
                 return Err(Halt::Failed(RunErrorCode::UpstreamTimeout));
             }
-            WaitFor::Work { until_ms: Some(until_ms) } | WaitFor::Person { until_ms: Some(until_ms) }
-                if now_ms >= until_ms =>
-            {
+            WaitFor::Work {
+                until_ms: Some(until_ms),
+            }
+            | WaitFor::Person {
+                until_ms: Some(until_ms),
+            } if now_ms >= until_ms => {
                 return Ok(true);
             }
             WaitFor::Upstream | WaitFor::Work { .. } | WaitFor::Person { .. } => {}
@@ -194,16 +199,26 @@ impl<'a, C: Clock> Pace<'a, C> {
         started_ms: u64,
     ) -> u64 {
         let limit_ms = match kind {
-            WaitFor::Upstream => Some(self.run_due_ms.min(started_ms.saturating_add(self.idle_timeout_ms))),
-            WaitFor::Work { until_ms } => Some(until_ms.map_or(self.run_due_ms, |until| until.min(self.run_due_ms))),
+            WaitFor::Upstream => Some(
+                self.run_due_ms
+                    .min(started_ms.saturating_add(self.idle_timeout_ms)),
+            ),
+            WaitFor::Work { until_ms } => {
+                Some(until_ms.map_or(self.run_due_ms, |until| until.min(self.run_due_ms)))
+            }
             WaitFor::Person { until_ms } => until_ms,
         };
         let sign_of_life_ms = if emitter.is_open() {
-            self.keep_alive_for(kind).map(|ms| emitter.last_sent_ms().saturating_add(ms))
+            self.keep_alive_for(kind)
+                .map(|ms| emitter.last_sent_ms().saturating_add(ms))
         } else {
             Some(self.head_due_ms)
         };
-        limit_ms.into_iter().chain(sign_of_life_ms).min().unwrap_or(u64::MAX)
+        limit_ms
+            .into_iter()
+            .chain(sign_of_life_ms)
+            .min()
+            .unwrap_or(u64::MAX)
     }
 
     /// One timer serves all waits: it is only replaced by an earlier one, and may fire early, which harms nothing.
@@ -212,9 +227,14 @@ impl<'a, C: Clock> Pace<'a, C> {
         if is_late {
             // A day at most: platform timers overflow above 2^31 ms.
             let pause_ms = due_ms.saturating_sub(self.clock.now_ms()).min(86_400_000);
-            self.timer = Some((self.clock.now_ms().saturating_add(pause_ms), Box::pin(self.clock.sleep(pause_ms))));
+            self.timer = Some((
+                self.clock.now_ms().saturating_add(pause_ms),
+                Box::pin(self.clock.sleep(pause_ms)),
+            ));
         }
-        let Some((_, sleep)) = &mut self.timer else { return Poll::Pending };
+        let Some((_, sleep)) = &mut self.timer else {
+            return Poll::Pending;
+        };
         let polled = sleep.as_mut().poll(context);
         if polled.is_ready() {
             self.timer = None;

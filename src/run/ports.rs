@@ -5,7 +5,7 @@ use std::future::Future;
 use crate::protocol::event::Event;
 use crate::protocol::id::MessageId;
 use crate::provider::HttpRequest;
-use crate::store::Database;
+use crate::store::{Database, EndRun, PersistentRun};
 
 /// All ports of a run in one value.
 pub trait Ports {
@@ -30,7 +30,18 @@ pub trait Ports {
     fn ids(&self) -> &Self::Ids;
     /// The log.
     fn log(&self) -> &Self::Log;
+
+    /// Keeps an end batch the database refused, in storage of the object's own, to be delivered later and in order.
+    /// Source: contract 2.3.
+    ///
+    /// # Errors
+    /// [`OutboxFull`] when that fails too.
+    fn keep_undelivered(&self, run: &PersistentRun, end: &EndRun) -> Result<(), OutboxFull>;
 }
+
+/// The object's own storage took nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutboxFull;
 
 /// Sends requests to upstreams and tools.
 pub trait HttpClient {

@@ -13,12 +13,18 @@ pub struct Transcript {
 impl Transcript {
     /// Opens a text segment: a new assistant message.
     pub fn open_text(&mut self, id: MessageId) {
-        self.messages.push(Message::assistant(id, Some(String::new()), Vec::new()));
+        self.messages
+            .push(Message::assistant(id, Some(String::new()), Vec::new()));
     }
 
     /// Continues the newest text segment.
     pub fn append_text(&mut self, delta: &str) {
-        if let Some(Message { body: MessageBody::Assistant { content: Some(text), .. }, .. }) = self.messages.last_mut()
+        if let Some(Message {
+            body: MessageBody::Assistant {
+                content: Some(text), ..
+            },
+            ..
+        }) = self.messages.last_mut()
         {
             text.push_str(delta);
         }
@@ -26,11 +32,20 @@ impl Transcript {
 
     /// Adds a call to the assistant message of this id, which is made if absent.
     pub fn add_call(&mut self, parent: &MessageId, call: ToolCall) {
-        let found = self.messages.iter_mut().rev().find(|message| message.id == *parent);
-        if let Some(Message { body: MessageBody::Assistant { tool_calls, .. }, .. }) = found {
+        let found = self
+            .messages
+            .iter_mut()
+            .rev()
+            .find(|message| message.id == *parent);
+        if let Some(Message {
+            body: MessageBody::Assistant { tool_calls, .. },
+            ..
+        }) = found
+        {
             tool_calls.push(call);
         } else {
-            self.messages.push(Message::assistant(parent.clone(), None, vec![call]));
+            self.messages
+                .push(Message::assistant(parent.clone(), None, vec![call]));
         }
     }
 
@@ -40,10 +55,15 @@ impl Transcript {
             MessageBody::Assistant { tool_calls, .. } => tool_calls.iter().any(|known| known.id == *call),
             _ => false,
         };
-        let Some(owner) = self.messages.iter().rposition(has_call) else { return };
+        let Some(owner) = self.messages.iter().rposition(has_call) else {
+            return;
+        };
         let results = self.messages.iter().skip(owner + 1);
-        let behind = results.take_while(|message| matches!(message.body, MessageBody::Tool { .. })).count();
-        self.messages.insert(owner + 1 + behind, Message::tool(id, call.clone(), content));
+        let behind = results
+            .take_while(|message| matches!(message.body, MessageBody::Tool { .. }))
+            .count();
+        self.messages
+            .insert(owner + 1 + behind, Message::tool(id, call.clone(), content));
     }
 
     /// The messages in order.

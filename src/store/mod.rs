@@ -92,6 +92,19 @@ pub enum RunStatus {
     Cancelled,
 }
 
+impl RunStatus {
+    /// The status on the wire and in the row.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// What the start batch needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BeginRun {
@@ -232,5 +245,14 @@ impl<D: Database> Store<D> {
     /// [`StoreError`]
     pub async fn forget_run(&self, _run: &PersistentRun) -> Result<(), StoreError> {
         Ok(())
+    }
+}
+
+impl<D: Database> Database for &D {
+    fn batch(
+        &self,
+        statements: Vec<Statement>,
+    ) -> impl Future<Output = Result<Vec<Vec<Row>>, DatabaseError>> {
+        D::batch(self, statements)
     }
 }

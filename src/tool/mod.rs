@@ -3,6 +3,7 @@
 pub mod current_time;
 pub mod names;
 pub mod schema;
+pub mod toolbox;
 
 use crate::protocol::tool::{Tool, ToolResult};
 

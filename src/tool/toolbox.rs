@@ -32,14 +32,20 @@ impl ToolBox {
         for native in NATIVE_TOOLS {
             let tool = native.declaration();
             if server_tools.contains(&tool.name) {
-                entries.push(Entry { tool, owner: ToolOwner::Native(*native) });
+                entries.push(Entry {
+                    tool,
+                    owner: ToolOwner::Native(*native),
+                });
             }
         }
         for tool in frontend_tools {
             if entries.iter().any(|entry| entry.tool.name == tool.name) {
                 clashes.push(tool.name.clone());
             } else {
-                entries.push(Entry { tool: tool.clone(), owner: ToolOwner::Frontend });
+                entries.push(Entry {
+                    tool: tool.clone(),
+                    owner: ToolOwner::Frontend,
+                });
             }
         }
         (Self { entries }, clashes)
@@ -52,7 +58,10 @@ impl ToolBox {
 
     /// Who runs calls of this name; `None` when nobody does.
     pub fn owner(&self, name: &str) -> Option<ToolOwner> {
-        self.entries.iter().find(|entry| entry.tool.name == name).map(|entry| entry.owner)
+        self.entries
+            .iter()
+            .find(|entry| entry.tool.name == name)
+            .map(|entry| entry.owner)
     }
 
     /// The compiled parameters of a tool; `None` when it has none, or when they cannot be compiled and so are not

@@ -1,0 +1,292 @@
+//! The calls of a step: who runs them, when they are shown, and their results in order of arrival (2.5).
+
+use serde_json::{Map, Value};
+
+use super::Run;
+use super::answer::{AnsweredCall, CallState, ModelAnswer};
+use super::halt::Halt;
+use super::mailbox::ExpectedCall;
+use super::pace::{WaitFor, Waited};
+use super::ports::{Clock, EventSink, Level, Log, Ports};
+use super::prompt;
+use crate::config::agents::FrontendTools;
+use crate::protocol::id::{ToolCallAddress, ToolCallId};
+use crate::protocol::tool::{ToolCall, ToolResult};
+use crate::provider::{ModelMessage, codec};
+use crate::store::RunStatus;
+use crate::tool::toolbox::ToolOwner;
+
+impl AnsweredCall {
+    pub(super) fn to_tool_call(&self) -> ToolCall {
+        let (id, name, arguments) = (self.id.clone(), self.name.clone(), self.arguments.clone());
+        ToolCall {
+            id,
+            name,
+            arguments,
+            encrypted_value: None,
+        }
+    }
+}
+
+impl<P: Ports, S: EventSink> Run<'_, P, S> {
+    /// A fresh call id that leads back to this run's object (D17).
+    pub(super) fn next_call_id(&mut self) -> ToolCallId {
+        self.call_count += 1;
+        ToolCallAddress {
+            object: self.setup.object,
+            counter: self.call_count,
+        }
+        .to_id()
+    }
+
+    /// Decides who runs a call; with a fault, what its result says.
+    pub(super) fn judge(&self, name: &str, arguments: &str) -> (CallState, Option<ToolResult>) {
+        if self.are_tools_withheld {
+            return (
+                CallState::Hidden,
+                Some(ToolResult::failure("No tool may be called any more.")),
+            );
+        }
+        let owner = match self.toolbox.owner(name) {
+            Some(owner) => owner,
+            None if codec(self.setup.target.wire).runs_tools() => return (CallState::Upstream, None),
+            None => {
+                let sentence = format!("There is no tool named `{name}`.");
+                return (CallState::Hidden, Some(ToolResult::failure(&sentence)));
+            }
+        };
+        let parsed: Map<String, Value> = match serde_json::from_str(arguments) {
+            Ok(parsed) => parsed,
+            Err(_) => {
+                // ARGS must join to valid JSON, so such a call cannot be shown, whoever owns it.
+                let fault = ToolResult::failure("The arguments are not a JSON object.");
+                return (CallState::Hidden, Some(fault));
+            }
+        };
+        if let Some(fault) = self.schema_fault(name, parsed) {
+            return match owner {
+                ToolOwner::Frontend => (CallState::Hidden, Some(fault)),
+                ToolOwner::Native(_) => (CallState::Settled, Some(fault)),
+            };
+        }
+        match owner {
+            ToolOwner::Native(_) => (CallState::Native, None),
+            ToolOwner::Frontend => match self.frontend_mode {
+                FrontendTools::SameRun => (CallState::Frontend, None),
+                FrontendTools::NextRun => (CallState::Pending, None),
+            },
+        }
+    }
+
+    fn schema_fault(&self, name: &str, arguments: Map<String, Value>) -> Option<ToolResult> {
+        if !self.setup.agent.validate_tool_arguments {
+            return None;
+        }
+        let violations = self
+            .toolbox
+            .schema(name)?
+            .check(&Value::Object(arguments))
+            .err()?;
+        let listed = violations
+            .iter()
+            .map(|violation| format!("{}: {}", violation.pointer, violation.message));
+        let sentence = format!(
+            "The arguments do not fit the tool's schema. {}",
+            listed.collect::<Vec<_>>().join("; ")
+        );
+        Some(ToolResult::failure(&sentence))
+    }
+
+    /// Shows a complete call: START, ARGS, END together, a front-end call registered before (contract 3).
+    pub(super) async fn show(&mut self, slot: usize, answer: &mut ModelAnswer) -> Result<(), Halt> {
+        let Some(call) = answer.calls.iter_mut().find(|call| call.slot == slot) else {
+            return Ok(());
+        };
+        if call.arguments.trim().is_empty() {
+            call.arguments = "{}".to_owned();
+        }
+        let (state, fault) = self.judge(&call.name, &call.arguments);
+        call.state = state.clone();
+        let call = call.clone();
+        if let Some(fault) = fault {
+            self.known_results.push((call.id.clone(), fault));
+        }
+        match state {
+            CallState::Hidden | CallState::Open => return Ok(()),
+            CallState::Frontend => self.expect(&call).await,
+            CallState::Settled | CallState::Upstream | CallState::Native | CallState::Pending => {}
+        }
+        self.emitter.call(call.to_tool_call())?;
+        Ok(())
+    }
+
+    /// Registers a front-end call. The run reads as waiting before the client can act on the call, so that what the
+    /// client starts meanwhile leaves the thread alone (2.2).
+    async fn expect(&mut self, call: &AnsweredCall) {
+        let now_ms = self.pace.now_ms();
+        let expires_at_ms = now_ms.saturating_add(self.setup.agent.tool_timeout_ms);
+        let (id, name, arguments) = (call.id.clone(), call.name.clone(), call.arguments.clone());
+        self.control.mailbox.register(ExpectedCall {
+            id,
+            name,
+            arguments,
+            expires_at_ms,
+        });
+        if !std::mem::replace(&mut self.is_parked, true) {
+            self.mark_waiting(expires_at_ms).await;
+        }
+    }
+
+    async fn mark_waiting(&mut self, expires_at_ms: u64) {
+        let (Some(store), Some(run)) = (&self.store, &self.persistent) else {
+            return;
+        };
+        let deadline_ms = expires_at_ms.saturating_add(self.pace.work_left_ms());
+        if let Err(error) = store.set_run_status(run, RunStatus::Waiting, deadline_ms).await {
+            let run_id = self.setup.input.run_id.as_str();
+            self.ports.log().line(
+                Level::Warn,
+                "run_status_not_stored",
+                &[("runId", &run_id), ("error", &error)],
+            );
+        }
+    }
+
+    /// The upstream ran a call of its own.
+    pub(super) fn settle_upstream(
+        &mut self,
+        slot: usize,
+        content: String,
+        is_error: bool,
+        answer: &mut ModelAnswer,
+    ) {
+        let Some(call) = answer.calls.iter_mut().find(|call| call.slot == slot) else {
+            return;
+        };
+        if call.state == CallState::Upstream {
+            call.state = CallState::Settled;
+            self.known_results
+                .push((call.id.clone(), ToolResult { content, is_error }));
+        }
+    }
+
+    /// Answers every call of the step, then remembers both for the model. Says whether calls were left pending.
+    pub(super) async fn answer_calls(&mut self, answer: ModelAnswer) -> Result<bool, Halt> {
+        let mut results: Vec<(ToolCallId, ToolResult)> = Vec::new();
+        let is_shown = |id: &ToolCallId| {
+            answer
+                .calls
+                .iter()
+                .any(|call| call.id == *id && call.state != CallState::Hidden)
+        };
+        for (id, result) in std::mem::take(&mut self.known_results) {
+            if is_shown(&id) {
+                self.emitter.result(&id, result.clone())?;
+            }
+            results.push((id, result));
+        }
+        for call in &answer.calls {
+            let result = match call.state {
+                CallState::Native => self.run_native(call),
+                CallState::Upstream => ToolResult::interrupted(),
+                CallState::Open
+                | CallState::Hidden
+                | CallState::Settled
+                | CallState::Frontend
+                | CallState::Pending => continue,
+            };
+            self.emitter.result(&call.id, result.clone())?;
+            results.push((call.id.clone(), result));
+        }
+        self.await_frontend(&answer, &mut results).await?;
+        let has_pending = answer.calls.iter().any(|call| call.state == CallState::Pending);
+        self.remember(answer, &results);
+        Ok(has_pending)
+    }
+
+    fn run_native(&self, call: &AnsweredCall) -> ToolResult {
+        let Some(ToolOwner::Native(tool)) = self.toolbox.owner(&call.name) else {
+            return ToolResult::interrupted();
+        };
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+        tool.call(&arguments, self.ports.clock().now_ms())
+    }
+
+    /// Waits until every front-end call of the step has its result or its deadline.
+    async fn await_frontend(
+        &mut self,
+        answer: &ModelAnswer,
+        results: &mut Vec<(ToolCallId, ToolResult)>,
+    ) -> Result<(), Halt> {
+        let mut missing = answer
+            .calls
+            .iter()
+            .filter(|call| call.state == CallState::Frontend)
+            .count();
+        while missing > 0 {
+            let until_ms = self.control.mailbox.next_deadline_ms();
+            let next = self.control.mailbox.next_result();
+            let waited = self
+                .pace
+                .wait(&mut self.emitter, WaitFor::Person { until_ms }, next)
+                .await?;
+            let came = match waited {
+                Waited::Came(result) => vec![result],
+                Waited::Due => {
+                    let late = |id| (id, ToolResult::failure("The tool did not answer in time."));
+                    self.control
+                        .mailbox
+                        .expire(self.pace.now_ms())
+                        .into_iter()
+                        .map(late)
+                        .collect()
+                }
+            };
+            for (id, result) in came {
+                self.emitter.result(&id, result.clone())?;
+                results.push((id, result));
+                missing -= 1;
+            }
+        }
+        self.is_parked = false;
+        Ok(())
+    }
+
+    /// Adds the step to what the model is asked next.
+    pub(super) fn remember(&mut self, answer: ModelAnswer, results: &[(ToolCallId, ToolResult)]) {
+        let max_bytes = self.setup.agent.tool_result_max_bytes;
+        let calls: Vec<ToolCall> = answer.calls.iter().map(AnsweredCall::to_tool_call).collect();
+        let answers = calls.iter().map(|call| {
+            let found = results
+                .iter()
+                .find(|(id, _)| *id == call.id)
+                .map(|(_, result)| result.clone());
+            prompt::model_result(call, &found.unwrap_or_else(ToolResult::interrupted), max_bytes)
+        });
+        let answers: Vec<_> = answers.collect();
+        self.conversation.push(ModelMessage::Assistant {
+            text: answer.text,
+            tool_calls: calls.iter().map(prompt::model_call).collect(),
+            vendor_state: answer.vendor_state,
+        });
+        if !answers.is_empty() {
+            self.conversation.push(ModelMessage::ToolResults(answers));
+        }
+    }
+
+    /// The upstream ended a step of its own and goes on: ours ends with it.
+    pub(super) fn end_upstream_step(&mut self, answer: &mut ModelAnswer) -> Result<(), Halt> {
+        let ended = std::mem::take(answer);
+        let results = std::mem::take(&mut self.known_results);
+        for (id, result) in &results {
+            self.emitter.result(id, result.clone())?;
+        }
+        for id in self.emitter.unanswered() {
+            self.emitter.result(&id, ToolResult::interrupted())?;
+        }
+        self.remember(ended, &results);
+        self.emitter.end_step()?;
+        self.emitter.begin_step()?;
+        Ok(())
+    }
+}

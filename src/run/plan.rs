@@ -1,0 +1,92 @@
+//! What a run's input and its agent decide before anything is asked: persistence and who answers front-end calls.
+
+use super::RunSetup;
+use crate::config::AgentConfig;
+use crate::config::agents::{FrontendTools, Persist};
+use crate::protocol::forwarded_props::{
+    ClientResource, ForwardedProps, FrontendToolsMode, ModelSettings, ToolChoice,
+};
+use crate::protocol::id::ResourceId;
+use crate::protocol::input::RunAgentInput;
+use crate::store::Persistence;
+
+/// Owner of a run whose agent always persists and whose client names nobody. Source: contract 2.2.
+const ANONYMOUS: &str = "anonymous";
+
+/// How a run treats its thread; `principal` is the authenticated owner, if there is one. Source: contract 2.2 (D5).
+pub fn persistence(
+    agent: &AgentConfig,
+    input: &RunAgentInput,
+    principal: Option<&ResourceId>,
+) -> Persistence {
+    if input.thread_id.as_str().is_empty() {
+        return Persistence::Stateless;
+    }
+    let props = &input.forwarded_props;
+    let given = match &props.resource_id {
+        ClientResource::Given(id) => Some(id),
+        ClientResource::Absent | ClientResource::Empty => None,
+    };
+    let planned = match (agent.persist, &props.resource_id) {
+        (Persist::Never, _) => Persistence::Stateless,
+        (Persist::Always, _) => Persistence::Create(
+            principal
+                .or(given)
+                .cloned()
+                .unwrap_or_else(|| ResourceId::new(ANONYMOUS)),
+        ),
+        (Persist::Auto, ClientResource::Given(id)) => Persistence::Create(principal.unwrap_or(id).clone()),
+        (Persist::Auto, ClientResource::Empty) => principal
+            .cloned()
+            .map_or(Persistence::Stateless, Persistence::Create),
+        (Persist::Auto, ClientResource::Absent) => principal
+            .cloned()
+            .map_or(Persistence::Stateless, Persistence::IfThreadExists),
+    };
+    match planned {
+        // A run that only asks for one front-end call must not make a thread (2.1, toolChoice).
+        Persistence::Create(owner) if names_frontend_tool(input) => Persistence::IfThreadExists(owner),
+        planned => planned,
+    }
+}
+
+/// Whether `toolChoice` names a tool this run declares.
+pub fn names_frontend_tool(input: &RunAgentInput) -> bool {
+    match &input.forwarded_props.tool_choice {
+        Some(ToolChoice::Function(name)) => input.tools.iter().any(|tool| tool.name == *name),
+        Some(ToolChoice::Auto | ToolChoice::None | ToolChoice::Required) | None => false,
+    }
+}
+
+/// How this run's front-end calls are answered. Source: contract 2.1, D15.
+pub fn frontend_mode(setup: &RunSetup) -> FrontendTools {
+    if names_frontend_tool(&setup.input) {
+        return FrontendTools::NextRun;
+    }
+    match setup.input.forwarded_props.frontend_tools {
+        Some(FrontendToolsMode::SameRun) => FrontendTools::SameRun,
+        Some(FrontendToolsMode::NextRun) => FrontendTools::NextRun,
+        None => setup.agent.frontend_tools,
+    }
+}
+
+/// The agent's settings under the run's own.
+pub fn settings(agent: &AgentConfig, props: &ForwardedProps) -> ModelSettings {
+    let (own, base) = (&props.model_settings, agent.model_settings());
+    let own = own.clone();
+    ModelSettings {
+        max_output_tokens: own.max_output_tokens.or(base.max_output_tokens),
+        temperature: own.temperature.or(base.temperature),
+        top_p: own.top_p.or(base.top_p),
+        top_k: own.top_k.or(base.top_k),
+        presence_penalty: own.presence_penalty.or(base.presence_penalty),
+        frequency_penalty: own.frequency_penalty.or(base.frequency_penalty),
+        stop_sequences: if own.stop_sequences.is_empty() {
+            base.stop_sequences
+        } else {
+            own.stop_sequences
+        },
+        seed: own.seed.or(base.seed),
+        max_retries: own.max_retries.or(base.max_retries),
+    }
+}
