@@ -2,6 +2,13 @@ use super::*;
 
 type Events = Vec<(String, String)>;
 
+/// Name, body, and the (name, data) of its events.
+type Case = (
+    &'static str,
+    &'static [u8],
+    &'static [(&'static str, &'static str)],
+);
+
 /// Everything a body of these chunks gives, and the fault it ends with.
 fn decode<'a>(
     max_event_bytes: usize,
@@ -54,7 +61,7 @@ fn events(pairs: &[(&str, &str)]) -> Events {
 
 #[test]
 fn every_body_gives_the_same_events_wherever_it_is_cut() {
-    let cases: &[(&str, &[u8], &[(&str, &str)])] = &[
+    let cases: &[Case] = &[
         ("nothing", b"", &[]),
         ("LF", b"data: a\n\ndata: b\n\n", &[("", "a"), ("", "b")]),
         ("CRLF", b"data: a\r\n\r\ndata: b\r\n\r\n", &[("", "a"), ("", "b")]),

@@ -86,7 +86,8 @@ pub enum ModelEvent {
         /// A piece of JSON text.
         delta: String,
     },
-    /// The arguments of a call are complete; they joined to a JSON object's text, or to nothing (= `{}`).
+    /// The upstream says the call is complete. Its arguments joined to nothing (= `{}`) or to what the model wrote: who
+    /// reads them checks that it is the text of a JSON object. Never sent for a call that was cut.
     ToolCallEnd {
         /// Number of the call.
         slot: usize,

@@ -1,1 +1,289 @@
-//! Streamed pieces of tool calls -> whole calls.
+//! Streamed pieces of tool calls -> [`ModelEvent`]s of whole calls, for every codec whose calls come in pieces.
+//!
+//! Upstreams disagree on what a piece carries: the id may come once, always, late or never; the index may be missing, the
+//! same for all calls, or count something else; the name may come last or again and again. [`ToolCallMerge::take`] has
+//! the rules. Source: known faults B021 to B037.
+
+use super::ModelEvent;
+
+/// What one delta says about a call. Absent and empty members are the same.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ToolCallPiece<'a> {
+    /// The vendor's id of the call.
+    pub id: Option<&'a str>,
+    /// Another name deltas use for the call, where results go under `id` (Responses: item id).
+    pub key: Option<&'a str>,
+    /// A number deltas use for the call: a hint, not a position.
+    pub index: Option<u64>,
+    /// The tool's name, whole.
+    pub name: Option<&'a str>,
+    /// More argument text.
+    pub arguments: &'a str,
+}
+
+/// Why an open call is no complete call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolCallFault {
+    /// No piece named its tool.
+    Nameless,
+    /// Its arguments are neither nothing nor the text of a JSON object.
+    NotAnObject,
+}
+
+/// The calls of one answer.
+#[derive(Debug, Default)]
+pub struct ToolCallMerge {
+    calls: Vec<Call>,
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    id: String,
+    key: String,
+    index: Option<u64>,
+    /// Empty until known; START waits for it.
+    name: String,
+    arguments: String,
+    progress: Progress,
+    is_ended: bool,
+}
+
+impl ToolCallMerge {
+    /// Takes one piece. It belongs to the call of the same key or id, else, without a new id, to the latest open call of
+    /// its index, else to the latest open one. A new id starts a call also under a known index, and so does a name beside
+    /// which the call found cannot be the one meant. A piece with neither id nor name never starts a second call.
+    pub fn take(&mut self, piece: ToolCallPiece<'_>, events: &mut Vec<ModelEvent>) {
+        let piece = piece.without_blanks();
+        let slot = match self.find(&piece) {
+            Found::Call(slot) => slot,
+            Found::New => {
+                self.calls.push(Call::default());
+                self.calls.len() - 1
+            }
+            Found::Nothing => return,
+        };
+        if let Some(call) = self.calls.get_mut(slot).filter(|call| !call.is_ended) {
+            call.take(slot, &piece, events);
+        }
+    }
+
+    /// Whether a call is open.
+    pub fn has_open(&self) -> bool {
+        self.calls.iter().any(|call| !call.is_ended)
+    }
+
+    /// What the first open call that is not complete lacks.
+    pub fn fault(&self) -> Option<ToolCallFault> {
+        self.calls
+            .iter()
+            .filter(|call| !call.is_ended)
+            .find_map(Call::fault)
+    }
+
+    /// Ends every open call, in slot order. What a call lacks is asked before, with [`Self::fault`].
+    pub fn end_all(&mut self, events: &mut Vec<ModelEvent>) {
+        for (slot, call) in self.calls.iter_mut().enumerate() {
+            call.end(slot, events);
+        }
+    }
+
+    /// Ends the call of this index: for vendors that say when a call is complete.
+    pub fn end_index(&mut self, index: u64, events: &mut Vec<ModelEvent>) {
+        let found = self
+            .calls
+            .iter_mut()
+            .enumerate()
+            .rfind(|(_, call)| call.index == Some(index));
+        if let Some((slot, call)) = found {
+            call.end(slot, events);
+        }
+    }
+
+    /// Text comes after the calls: ends them first, so that the order stays, if every open call's arguments are written
+    /// out. Otherwise they may be interleaved with the text and stay open.
+    pub fn end_complete_before_text(&mut self, events: &mut Vec<ModelEvent>) {
+        let is_complete =
+            |call: &Call| call.is_ended || (call.progress.is_complete && call.fault().is_none());
+        if self.has_open() && self.calls.iter().all(is_complete) {
+            self.end_all(events);
+        }
+    }
+
+    fn find(&self, piece: &ToolCallPiece<'_>) -> Found {
+        // Both against both: some servers give in one member what they announced in the other (B029).
+        let is_named = |call: &Call| {
+            let mut names = [piece.key, piece.id].into_iter().flatten();
+            names.any(|name| name == call.key || name == call.id)
+        };
+        if let Some(slot) = self.calls.iter().rposition(is_named) {
+            return Found::Call(slot);
+        }
+        let of_index = piece
+            .index
+            .and_then(|index| self.latest_open(|call| call.index == Some(index)));
+        let latest = self.latest_open(|_| true);
+        let candidate = if piece.index.is_some() { of_index } else { latest };
+        match (piece.id.or(piece.key), piece.name) {
+            (Some(_), _) => Found::or_new(candidate.filter(|(_, call)| call.lacks(piece))),
+            (None, Some(_)) => Found::or_new(candidate.filter(|(_, call)| !call.is_closed_to(piece))),
+            (None, None) if piece.arguments.is_empty() => Found::Nothing,
+            (None, None) => {
+                // A complete call needs no more arguments: then the index means something else (B025).
+                let unfinished = |found: &(usize, &Call)| !found.1.progress.is_complete;
+                let by_hint = of_index.filter(unfinished).or_else(|| latest.filter(unfinished));
+                match by_hint.or(of_index).or(latest) {
+                    Some((slot, _)) => Found::Call(slot),
+                    None if self.calls.is_empty() => Found::New,
+                    None => Found::Nothing,
+                }
+            }
+        }
+    }
+
+    fn latest_open(&self, is_meant: impl Fn(&Call) -> bool) -> Option<(usize, &Call)> {
+        self.calls
+            .iter()
+            .enumerate()
+            .rfind(|(_, call)| !call.is_ended && is_meant(call))
+    }
+}
+
+enum Found {
+    Call(usize),
+    New,
+    Nothing,
+}
+
+impl Found {
+    fn or_new(candidate: Option<(usize, &Call)>) -> Self {
+        candidate.map_or(Self::New, |(slot, _)| Self::Call(slot))
+    }
+}
+
+impl ToolCallPiece<'_> {
+    fn without_blanks(self) -> Self {
+        let not_empty = |text: &&str| !text.is_empty();
+        Self {
+            id: self.id.filter(not_empty),
+            key: self.key.filter(not_empty),
+            name: self.name.filter(not_empty),
+            ..self
+        }
+    }
+}
+
+impl Call {
+    /// Whether a piece with a new id can only be this call's, whose id had not come yet.
+    fn lacks(&self, piece: &ToolCallPiece<'_>) -> bool {
+        let id_is_free = piece.id.is_none() || self.id.is_empty();
+        let key_is_free = piece.key.is_none() || self.key.is_empty();
+        id_is_free && key_is_free && !self.is_closed_to(piece)
+    }
+
+    /// Whether a piece's name shows that it belongs to another call: a different name, or the same with arguments for a
+    /// call that has all of its own.
+    fn is_closed_to(&self, piece: &ToolCallPiece<'_>) -> bool {
+        let Some(name) = piece.name.filter(|_| !self.name.is_empty()) else {
+            return false;
+        };
+        name != self.name || (self.progress.is_complete && !piece.arguments.is_empty())
+    }
+
+    fn take(&mut self, slot: usize, piece: &ToolCallPiece<'_>, events: &mut Vec<ModelEvent>) {
+        set_once(&mut self.id, piece.id);
+        set_once(&mut self.key, piece.key);
+        self.index = self.index.or(piece.index);
+        let delta = self.append(piece.arguments);
+        if !self.name.is_empty() {
+            push_arguments(slot, delta, events);
+        } else if let Some(name) = piece.name {
+            name.clone_into(&mut self.name);
+            events.push(ModelEvent::ToolCallStart {
+                slot,
+                vendor_id: (!self.id.is_empty()).then(|| self.id.clone()),
+                name: name.to_owned(),
+            });
+            push_arguments(slot, &self.arguments, events);
+        }
+    }
+
+    /// Appends argument text and gives what of it counts: blanks in front and the text `null` are nothing.
+    fn append<'p>(&mut self, arguments: &'p str) -> &'p str {
+        let delta = if self.arguments.is_empty() {
+            Some(arguments.trim_ascii_start())
+                .filter(|text| text.trim_ascii_end() != "null")
+                .unwrap_or_default()
+        } else {
+            arguments
+        };
+        self.progress.take(delta);
+        self.arguments.push_str(delta);
+        delta
+    }
+
+    fn fault(&self) -> Option<ToolCallFault> {
+        if self.name.is_empty() {
+            return Some(ToolCallFault::Nameless);
+        }
+        let is_object = || {
+            self.progress.is_complete
+                && serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
+        };
+        (!self.arguments.is_empty() && !is_object()).then_some(ToolCallFault::NotAnObject)
+    }
+
+    fn end(&mut self, slot: usize, events: &mut Vec<ModelEvent>) {
+        if !self.is_ended && !self.name.is_empty() {
+            self.is_ended = true;
+            events.push(ModelEvent::ToolCallEnd { slot });
+        }
+    }
+}
+
+fn set_once(member: &mut String, value: Option<&str>) {
+    if let Some(value) = value.filter(|_| member.is_empty()) {
+        value.clone_into(member);
+    }
+}
+
+fn push_arguments(slot: usize, delta: &str, events: &mut Vec<ModelEvent>) {
+    if !delta.is_empty() {
+        events.push(ModelEvent::ToolCallArguments {
+            slot,
+            delta: delta.to_owned(),
+        });
+    }
+}
+
+/// How far the text of a JSON object is written, told without parsing it again for every piece.
+#[derive(Debug, Default)]
+struct Progress {
+    depth: usize,
+    is_in_string: bool,
+    is_escaped: bool,
+    /// The brace that opened the object is closed.
+    is_complete: bool,
+}
+
+impl Progress {
+    fn take(&mut self, text: &str) {
+        for byte in text.bytes() {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' if self.is_in_string => self.is_escaped = true,
+                b'"' => self.is_in_string = !self.is_in_string,
+                _ if self.is_in_string => {}
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.is_complete |= self.depth == 0 && byte == b'}';
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tool_call_merge_tests.rs"]
+mod tests;
