@@ -67,6 +67,11 @@ impl ToolCallMerge {
         }
     }
 
+    /// Whether the answer has calls.
+    pub fn has_any(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
     /// Whether a call is open.
     pub fn has_open(&self) -> bool {
         self.calls.iter().any(|call| !call.is_ended)
@@ -78,6 +83,13 @@ impl ToolCallMerge {
             .iter()
             .filter(|call| !call.is_ended)
             .find_map(Call::fault)
+    }
+
+    /// Whether every open call has the text of a whole object. One without any arguments has not: they may still come.
+    pub fn are_written_out(&self) -> bool {
+        self.calls
+            .iter()
+            .all(|call| call.is_ended || (call.progress.is_complete && call.fault().is_none()))
     }
 
     /// Ends every open call, in slot order. What a call lacks is asked before, with [`Self::fault`].

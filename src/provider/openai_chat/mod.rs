@@ -1,0 +1,49 @@
+//! OpenAI Chat Completions and every compatible server.
+//!
+//! `request` writes the body, `delta` types the answer's chunks, `stream` turns them into events, `refusal` reads what is
+//! no answer. Source: OpenAI API reference, "Chat Completions"; known faults B021 to B073.
+
+mod delta;
+mod dialect;
+mod refusal;
+mod request;
+mod stream;
+
+use super::{
+    HttpRequest, ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, Secret,
+};
+
+/// The codec.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenAiChat;
+
+impl Provider for OpenAiChat {
+    fn call(&self, target: &ModelTarget, request: &ModelRequest) -> Result<ModelCall, ProviderError> {
+        if target.base_url.is_empty() {
+            return Err(ProviderError::Configuration("it has no base address"));
+        }
+        if target.model.is_empty() {
+            return Err(ProviderError::Configuration("it has no model"));
+        }
+        let mut headers = vec![
+            ("content-type".to_owned(), "application/json".to_owned()),
+            ("accept".to_owned(), "text/event-stream".to_owned()),
+        ];
+        let bearer = |key: &Secret| ("authorization".to_owned(), format!("Bearer {}", key.expose()));
+        headers.extend(target.api_key.as_ref().map(bearer));
+        Ok(ModelCall::Http(HttpRequest {
+            method: "POST",
+            url: format!("{}/chat/completions", target.base_url.trim_end_matches('/')),
+            headers,
+            body: Some(request::body(target, request)?),
+        }))
+    }
+
+    fn decoder(&self) -> Box<dyn ModelDecoder> {
+        Box::new(stream::ChatDecoder::new())
+    }
+
+    fn refusal(&self, status: u16, headers: &[(String, String)], body: &[u8]) -> ProviderError {
+        refusal::of_response(status, headers, body)
+    }
+}

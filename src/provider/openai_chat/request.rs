@@ -1,0 +1,358 @@
+//! [`ModelRequest`] -> the body of `POST /chat/completions`.
+//!
+//! What Chat Completions has no place for is left out: `topK`, `maxRetries` (the run's own), unknown forwardedProps
+//! (`ModelRequest::unknown_props`: a body member of an unknown name is refused by strict servers, and one of a known name
+//! would let a client replace the model or the messages), films, and media given by an address other than a picture's.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult, ProviderError};
+use super::dialect::Dialect;
+use crate::protocol::forwarded_props::ToolChoice;
+use crate::protocol::message::{ContentPart, MediaPart, MediaSource};
+use crate::protocol::tool::Tool;
+
+/// The body's text.
+///
+/// # Errors
+/// [`ProviderError::Configuration`] when it cannot be written, which nothing of today's types leads to.
+pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<String, ProviderError> {
+    let dialect = Dialect::of(&target.base_url);
+    let settings = &request.settings;
+    let max_output_tokens = settings.max_output_tokens;
+    let body = Body {
+        model: &target.model,
+        messages: messages(request, dialect),
+        stream: true,
+        stream_options: json!({ "include_usage": true }),
+        tools: request.tools.iter().map(tool).collect(),
+        tool_choice: tool_choice(request),
+        max_tokens: max_output_tokens.filter(|_| !dialect.max_completion_tokens),
+        max_completion_tokens: max_output_tokens.filter(|_| dialect.max_completion_tokens),
+        temperature: settings.temperature,
+        top_p: settings.top_p,
+        presence_penalty: settings.presence_penalty,
+        frequency_penalty: settings.frequency_penalty,
+        stop: &settings.stop_sequences,
+        seed: settings.seed,
+        response_format: request.output_schema.as_ref().map(response_format),
+    };
+    serde_json::to_string(&body).map_err(|_| ProviderError::Configuration("its request cannot be written"))
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Message<'a>>,
+    stream: bool,
+    stream_options: Value,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    presence_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frequency_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Value>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+enum Message<'a> {
+    System {
+        content: String,
+    },
+    User {
+        content: UserContent<'a>,
+    },
+    Assistant {
+        /// `null` beside calls, as OpenAI's own answers are: some servers refuse a missing member, others a blank text
+        /// (B069).
+        content: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<&'a str>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<ToolCall<'a>>,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: &'a str,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum UserContent<'a> {
+    /// Text alone: many servers know no parts.
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: ImageUrl<'a> },
+    InputAudio { input_audio: InputAudio<'a> },
+    File { file: File<'a> },
+}
+
+#[derive(Serialize)]
+struct ImageUrl<'a> {
+    url: Cow<'a, str>,
+}
+
+#[derive(Serialize)]
+struct InputAudio<'a> {
+    data: &'a str,
+    format: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum File<'a> {
+    Data { filename: &'a str, file_data: String },
+    Handle { file_id: &'a str },
+}
+
+#[derive(Serialize)]
+struct ToolCall<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: &'a str,
+}
+
+fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<Message<'_>> {
+    let mut messages = Vec::with_capacity(request.messages.len() + 1);
+    // One message: the chat templates of many open models take a single system message, and only in front.
+    let system = join_texts(request.system.iter().map(String::as_str));
+    if let Some(content) = system {
+        messages.push(Message::System {
+            content: content.into_owned(),
+        });
+    }
+    for message in &request.messages {
+        match message {
+            ModelMessage::User { parts } => {
+                messages.extend(user_content(parts).map(|content| Message::User { content }));
+            }
+            ModelMessage::Assistant {
+                text,
+                tool_calls,
+                vendor_state,
+            } => messages.extend(assistant(text, tool_calls, vendor_state.as_ref(), dialect)),
+            ModelMessage::ToolResults(results) => messages.extend(results.iter().map(tool_result)),
+        }
+    }
+    messages
+}
+
+fn assistant<'a>(
+    text: &'a str,
+    tool_calls: &'a [ModelToolCall],
+    vendor_state: Option<&'a Value>,
+    dialect: Dialect,
+) -> Option<Message<'a>> {
+    let content = Some(text).filter(|text| !is_blank(text));
+    if content.is_none() && tool_calls.is_empty() {
+        return None;
+    }
+    // Such a server refuses a tool turn without the member, also one whose reasoning is lost.
+    let reasoning = || {
+        vendor_state
+            .and_then(|state| state.get("reasoning_content")?.as_str())
+            .unwrap_or_default()
+    };
+    Some(Message::Assistant {
+        content,
+        reasoning_content: (dialect.reasoning_goes_back && !tool_calls.is_empty()).then(reasoning),
+        tool_calls: tool_calls.iter().map(tool_call).collect(),
+    })
+}
+
+fn tool_call(call: &ModelToolCall) -> ToolCall<'_> {
+    let arguments = if is_blank(&call.arguments) {
+        "{}"
+    } else {
+        &call.arguments
+    };
+    ToolCall {
+        id: &call.id,
+        kind: "function",
+        function: Function {
+            name: &call.name,
+            arguments,
+        },
+    }
+}
+
+fn tool_result(result: &ModelToolResult) -> Message<'_> {
+    Message::Tool {
+        tool_call_id: &result.tool_call_id,
+        content: &result.content,
+    }
+}
+
+fn user_content(parts: &[ContentPart]) -> Option<UserContent<'_>> {
+    let parts: Vec<Part<'_>> = parts.iter().filter_map(part).collect();
+    let text = |part: &Part<'_>| match part {
+        Part::Text { .. } => true,
+        Part::ImageUrl { .. } | Part::InputAudio { .. } | Part::File { .. } => false,
+    };
+    if !parts.iter().all(text) {
+        return Some(UserContent::Parts(parts));
+    }
+    let texts = parts.into_iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text),
+        Part::ImageUrl { .. } | Part::InputAudio { .. } | Part::File { .. } => None,
+    });
+    join_texts(texts).map(UserContent::Text)
+}
+
+fn part(part: &ContentPart) -> Option<Part<'_>> {
+    match part {
+        ContentPart::Text(part) if is_blank(&part.text) => None,
+        ContentPart::Text(part) => Some(Part::Text { text: &part.text }),
+        ContentPart::Image(media) => image(&media.source),
+        ContentPart::Audio(media) => audio(&media.source),
+        ContentPart::Video(_) => None,
+        ContentPart::Document(media) => document(media),
+    }
+}
+
+fn image(source: &MediaSource) -> Option<Part<'_>> {
+    let url = match source {
+        MediaSource::Url { value, .. } => Cow::Borrowed(value.as_str()),
+        MediaSource::Data { value, mime_type } => Cow::Owned(data_url(mime_type, value)),
+        MediaSource::File { .. } => return None,
+    };
+    Some(Part::ImageUrl {
+        image_url: ImageUrl { url },
+    })
+}
+
+fn audio(source: &MediaSource) -> Option<Part<'_>> {
+    let MediaSource::Data { value, mime_type } = source else {
+        return None;
+    };
+    let format = match essence(mime_type).as_str() {
+        "audio/wav" | "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => "wav",
+        "audio/mpeg" | "audio/mp3" => "mp3",
+        _ => return None,
+    };
+    Some(Part::InputAudio {
+        input_audio: InputAudio { data: value, format },
+    })
+}
+
+fn document(media: &MediaPart) -> Option<Part<'_>> {
+    let file = match &media.source {
+        MediaSource::Data { value, mime_type } if essence(mime_type) == "application/pdf" => File::Data {
+            filename: file_name(media).unwrap_or("document.pdf"),
+            file_data: data_url("application/pdf", value),
+        },
+        MediaSource::File { value, provider, .. } if provider.as_deref() == Some("openai") => {
+            File::Handle { file_id: value }
+        }
+        MediaSource::Data { .. } | MediaSource::Url { .. } | MediaSource::File { .. } => return None,
+    };
+    Some(Part::File { file })
+}
+
+fn file_name(media: &MediaPart) -> Option<&str> {
+    media
+        .metadata
+        .as_ref()?
+        .get("filename")?
+        .as_str()
+        .filter(|name| !is_blank(name))
+}
+
+fn tool(tool: &Tool) -> Value {
+    let mut function = Map::new();
+    function.insert("name".to_owned(), tool.name.clone().into());
+    if !is_blank(&tool.description) {
+        function.insert("description".to_owned(), tool.description.clone().into());
+    }
+    function.insert("parameters".to_owned(), object_schema(tool.parameters.as_ref()));
+    json!({ "type": "function", "function": function })
+}
+
+/// OpenAI refuses a schema that does not say it is an object's, and an object's without `properties`.
+fn object_schema(parameters: Option<&Value>) -> Value {
+    let mut schema = parameters.and_then(Value::as_object).cloned().unwrap_or_default();
+    schema.entry("type").or_insert_with(|| "object".into());
+    schema.entry("properties").or_insert_with(|| json!({}));
+    Value::Object(schema)
+}
+
+/// The choice is left out where it changes nothing, and without tools, where it is refused.
+fn tool_choice(request: &ModelRequest) -> Option<Value> {
+    if request.tools.is_empty() {
+        return None;
+    }
+    match &request.tool_choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some("none".into()),
+        ToolChoice::Required => Some("required".into()),
+        ToolChoice::Function(name) => Some(json!({ "type": "function", "function": { "name": name } })),
+    }
+}
+
+/// Not strict: strict mode takes only a part of JSON Schema and refuses the rest.
+fn response_format(schema: &Value) -> Value {
+    json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": schema, "strict": false } })
+}
+
+/// The texts that are not blank, joined by blank lines; `None` when there is none.
+fn join_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Option<Cow<'a, str>> {
+    let mut texts = texts.filter(|text| !is_blank(text));
+    let first = Cow::Borrowed(texts.next()?);
+    Some(texts.fold(first, |joined, text| joined + "\n\n" + text))
+}
+
+fn data_url(mime_type: &str, base64: &str) -> String {
+    format!("data:{mime_type};base64,{base64}")
+}
+
+/// A media type without its parameters.
+fn essence(mime_type: &str) -> String {
+    mime_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase()
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

@@ -1,0 +1,256 @@
+//! The answer's bytes -> [`ModelEvent`]s.
+//!
+//! Ends are held until the body says it is over (`[DONE]`, or its end after a finish reason): some servers give a finish
+//! reason with every chunk, and a call must not be run that a later chunk goes on with. Calls decide what follows, never
+//! the finish reason (D9).
+
+use serde_json::json;
+
+use super::super::tool_call_merge::{ToolCallFault, ToolCallMerge, ToolCallPiece};
+use super::super::{FinishReason, ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES};
+use super::delta::{Choice, Chunk, Delta, FunctionDelta};
+use super::refusal;
+use crate::binding::sse_decoder::{SseDecoder, SseEvent, SseFault};
+use crate::protocol::event::TokenUsage;
+
+const NOT_A_CHUNK: ProviderError = ProviderError::Malformed("an event is no chat completion chunk");
+
+/// Reads one answer.
+#[derive(Debug)]
+pub(super) struct ChatDecoder {
+    form: Form,
+    sse: SseDecoder,
+    answer: Answer,
+}
+
+/// What the body is, told by its first byte that is not blank: the decoder does not see the content type, and servers
+/// and the proxies before them give wrong ones.
+#[derive(Debug)]
+enum Form {
+    Unknown,
+    Events,
+    /// One JSON value: a server that does not stream, or an error with status 200.
+    Json(Vec<u8>),
+}
+
+impl ChatDecoder {
+    pub fn new() -> Self {
+        Self {
+            form: Form::Unknown,
+            sse: SseDecoder::new(UPSTREAM_EVENT_MAX_BYTES),
+            answer: Answer::default(),
+        }
+    }
+}
+
+impl ModelDecoder for ChatDecoder {
+    fn feed(&mut self, bytes: &[u8], events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        if matches!(self.form, Form::Unknown) {
+            match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+                None => {}
+                Some(b'{' | b'[') => self.form = Form::Json(Vec::new()),
+                Some(b'<') => return Err(ProviderError::Malformed("the answer is a page, not a stream")),
+                Some(_) => self.form = Form::Events,
+            }
+        }
+        if let Form::Json(body) = &mut self.form {
+            if body.len() + bytes.len() > UPSTREAM_EVENT_MAX_BYTES {
+                return Err(SseFault::TooLong.into());
+            }
+            body.extend_from_slice(bytes);
+            return Ok(());
+        }
+        let mut incoming = self.sse.feed(bytes);
+        while !self.answer.is_finished
+            && let Some(event) = incoming.next_event()?
+        {
+            self.answer.take_event(&event, events)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        if self.answer.is_finished {
+            return Ok(());
+        }
+        if let Form::Json(body) = &self.form {
+            let chunk = serde_json::from_slice(body).map_err(|fault| match fault.classify() {
+                serde_json::error::Category::Eof => ProviderError::Truncated,
+                _ => ProviderError::Malformed("the answer is no chat completion"),
+            })?;
+            self.answer.take_chunk(chunk, body, events)?;
+        } else if let Some(event) = self.sse.end()? {
+            // A payload that cannot be read here was cut with the body.
+            self.answer.take_event(&event, events).map_err(|error| {
+                if error == NOT_A_CHUNK {
+                    ProviderError::Truncated
+                } else {
+                    error
+                }
+            })?;
+        }
+        self.answer.end(events)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.answer.is_finished
+    }
+}
+
+impl From<SseFault> for ProviderError {
+    fn from(fault: SseFault) -> Self {
+        match fault {
+            SseFault::TooLong => Self::Malformed("an event is too long"),
+        }
+    }
+}
+
+/// What the chunks said so far.
+#[derive(Debug, Default)]
+struct Answer {
+    calls: ToolCallMerge,
+    reasoning: String,
+    usage: Option<TokenUsage>,
+    /// The last one given.
+    finish: Option<FinishReason>,
+    is_finished: bool,
+}
+
+impl Answer {
+    fn take_event(
+        &mut self,
+        event: &SseEvent<'_>,
+        events: &mut Vec<ModelEvent>,
+    ) -> Result<(), ProviderError> {
+        let data = event.data.trim_ascii();
+        match data {
+            "" => Ok(()),
+            "[DONE]" => self.finish(events),
+            _ if event.name == "error" => Err(refusal::in_stream(data.as_bytes())),
+            _ => {
+                let chunk = serde_json::from_str(data).map_err(|_| NOT_A_CHUNK)?;
+                self.take_chunk(chunk, data.as_bytes(), events)
+            }
+        }
+    }
+
+    fn take_chunk(
+        &mut self,
+        chunk: Chunk<'_>,
+        payload: &[u8],
+        events: &mut Vec<ModelEvent>,
+    ) -> Result<(), ProviderError> {
+        if chunk.error.is_some() || chunk.object.0 == "error" {
+            return Err(refusal::in_stream(payload));
+        }
+        if let Some(usage) = chunk.usage {
+            self.usage = Some(usage.to_token_usage());
+        }
+        for choice in chunk.choices.into_iter().flatten() {
+            // We ask for one choice; a second would be another answer.
+            if choice.index.unwrap_or(0) == 0 {
+                self.take_choice(choice, events)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_choice(&mut self, choice: Choice<'_>, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        // Before the finish reason: the chunk that has one may have the last words too (B050).
+        if let Some(delta) = choice.delta.or(choice.message) {
+            self.take_delta(delta, events);
+        }
+        match &*choice.finish_reason.0 {
+            "" => {}
+            "length" | "max_tokens" | "model_length" => self.finish = Some(FinishReason::Length),
+            "tool_calls" | "function_call" => self.finish = Some(FinishReason::ToolCalls),
+            "content_filter" => self.finish = Some(FinishReason::ContentFilter),
+            // vLLM and SGLang, when they give a request up.
+            "abort" => return Err(ProviderError::Truncated),
+            // OpenRouter, DeepSeek.
+            reason @ ("error" | "insufficient_system_resource") => {
+                return Err(refusal::by_finish_reason(reason));
+            }
+            _ => self.finish = Some(FinishReason::Stop),
+        }
+        Ok(())
+    }
+
+    fn take_delta(&mut self, delta: Delta<'_>, events: &mut Vec<ModelEvent>) {
+        // Servers that know both names of reasoning send it twice.
+        let reasoning = if delta.reasoning_content.0.is_empty() {
+            delta.reasoning
+        } else {
+            delta.reasoning_content
+        };
+        if !reasoning.0.is_empty() {
+            self.reasoning.push_str(&reasoning.0);
+            events.push(ModelEvent::Reasoning(reasoning.0.into_owned()));
+        }
+        // A refusal is what the model says instead of an answer, in words for the person: it is the answer.
+        for text in [delta.content.0, delta.refusal.0] {
+            if !text.is_empty() {
+                self.calls.end_complete_before_text(events);
+                events.push(ModelEvent::Text(text.into_owned()));
+            }
+        }
+        for call in delta.tool_calls.into_iter().flatten() {
+            let FunctionDelta { name, arguments } = call.function.unwrap_or_default();
+            let piece = ToolCallPiece {
+                id: Some(&call.id.0),
+                key: None,
+                index: call.index,
+                name: Some(&name.0),
+                arguments: &arguments.0,
+            };
+            self.calls.take(piece, events);
+        }
+        if let Some(FunctionDelta { name, arguments }) = delta.function_call {
+            let piece = ToolCallPiece {
+                name: Some(&name.0),
+                arguments: &arguments.0,
+                ..ToolCallPiece::default()
+            };
+            self.calls.take(piece, events);
+        }
+    }
+
+    /// The body is over: without a finish reason it was cut (B062).
+    fn end(&mut self, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        match self.finish {
+            _ if self.is_finished => Ok(()),
+            Some(_) => self.finish(events),
+            None => Err(ProviderError::Truncated),
+        }
+    }
+
+    /// The answer is over and whole: `[DONE]` alone says so too (B018).
+    fn finish(&mut self, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        self.is_finished = true;
+        match (self.calls.fault(), self.finish) {
+            (_, Some(FinishReason::ContentFilter)) if self.calls.has_open() => {
+                return Err(ProviderError::ContentFiltered);
+            }
+            // A call that has no arguments yet may have been cut before them.
+            (_, Some(FinishReason::Length)) if !self.calls.are_written_out() => {
+                return Err(ProviderError::OutputTruncated);
+            }
+            (Some(ToolCallFault::Nameless), _) => {
+                return Err(ProviderError::Malformed("a tool call has no name"));
+            }
+            (Some(ToolCallFault::NotAnObject), None) => return Err(ProviderError::Truncated),
+            (Some(ToolCallFault::NotAnObject) | None, _) => self.calls.end_all(events),
+        }
+        if self.calls.has_any() && !self.reasoning.is_empty() {
+            let reasoning = std::mem::take(&mut self.reasoning);
+            events.push(ModelEvent::VendorState(json!({ "reasoning_content": reasoning })));
+        }
+        events.extend(self.usage.take().map(ModelEvent::Usage));
+        events.push(ModelEvent::Finish(self.finish.unwrap_or(FinishReason::Stop)));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;
