@@ -19,6 +19,7 @@ test: setup
 	cargo clippy --lib --target wasm32-unknown-unknown -- -D warnings
 	cargo test
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
+	node scripts/dependencies.mjs
 	node scripts/build.mjs
 	node scripts/size.mjs
 	npm run e2e

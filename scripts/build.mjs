@@ -9,6 +9,7 @@ import { fail, isInstalled, root, run, wasmBindgen, which, workerBuild } from ".
 const inputs = ["src", "build.rs", "agents.toml", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json"];
 const outputs = ["index.js", "index_bg.wasm"];
 const stamp = join(root, "build", ".inputs.sha256");
+const settingsStamp = join(root, "build", ".wrangler.sha256");
 
 function addTo(hash, name) {
   const file = join(root, name);
@@ -20,15 +21,14 @@ function addTo(hash, name) {
   }
 }
 
-function fingerprint() {
+function fingerprint(names) {
   const hash = createHash("sha256");
-  for (const name of inputs) addTo(hash, name);
+  for (const name of names) addTo(hash, name);
   return hash.digest("hex");
 }
 
-function isBuilt(wanted) {
-  const files = [stamp, ...outputs.map((name) => join(root, "build", name))];
-  return files.every(existsSync) && readFileSync(stamp, "utf8") === wanted;
+function holds(file, wanted) {
+  return existsSync(file) && readFileSync(file, "utf8") === wanted;
 }
 
 /** Points worker-build at the tools that are here; one that is missing, or of another version, it downloads itself. */
@@ -38,11 +38,17 @@ function toolAddresses() {
   return Object.fromEntries(Object.entries(found).filter(([, file]) => file));
 }
 
-const wanted = fingerprint();
-if (isBuilt(wanted)) {
+const wanted = fingerprint(inputs);
+if (holds(stamp, wanted) && outputs.every((name) => existsSync(join(root, "build", name)))) {
   console.log("build/ is up to date");
 } else {
   if (!isInstalled(workerBuild)) fail(`worker-build ${workerBuild.version} is missing: \`make build\` installs it.`);
   run("worker-build", ["--release"], toolAddresses());
   writeFileSync(stamp, wanted);
+}
+
+const settings = fingerprint(["wrangler.toml"]);
+if (!holds(settingsStamp, settings)) {
+  run("node", ["scripts/variables.mjs"]);
+  writeFileSync(settingsStamp, settings);
 }

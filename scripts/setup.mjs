@@ -29,10 +29,7 @@ function setUpCargoTools() {
 
 function setUpPackages() {
   const stamp = join(root, "node_modules", ".package-lock.sha256");
-  const wanted = createHash("sha256")
-    .update(readFileSync(join(root, "package.json")))
-    .update(readFileSync(join(root, "package-lock.json")))
-    .digest("hex");
+  const wanted = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
   run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
   // wrangler needs Node 22.12; the `node` package fetches it in an install script, which npm can be told to skip.
