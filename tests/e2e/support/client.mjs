@@ -16,7 +16,7 @@ export class Client {
   }
 
   /** Runs once; `onEvent` may answer calls meanwhile. Gives the judged events and the client's own result. */
-  async run({ onEvent = () => {}, runId = fresh("run"), ...parameters } = {}) {
+  async run({ onEvent = () => {}, runId = fresh("run"), forwardedProps, ...parameters } = {}) {
     const warnings = [];
     const { warn } = console;
     console.warn = (...words) => warnings.push(words.join(" "));
@@ -24,7 +24,7 @@ export class Client {
     let input;
     try {
       const result = await this.agent.runAgent(
-        { runId, ...parameters },
+        { runId, forwardedProps: { agentId: "stub", ...forwardedProps }, ...parameters },
         {
           onRunInitialized: (parameters) => void (input = parameters.input),
           onEvent: ({ event }) => {
@@ -34,6 +34,7 @@ export class Client {
         },
       );
       assert.deepEqual(warnings, []);
+      assert.ok(input, "the client said what it sent");
       await judge(events, { input });
       return { events, result, runId };
     } finally {

@@ -12,8 +12,8 @@ export const user = (content, id = fresh("user")) => ({ id, role: "user", conten
 /** A front-end tool that takes any object. */
 export const tool = (name, parameters = { type: "object" }) => ({ name, description: `Runs ${name}.`, parameters });
 
-/** A whole RunAgentInput; `agent` and `owner` are the forwardedProps every test uses. */
-export function runInput({ agent, owner, forwardedProps, ...members } = {}) {
+/** A whole RunAgentInput; `agent` and `owner` are the forwardedProps most tests use. */
+export function runInput({ agent = "stub", owner, forwardedProps, ...members } = {}) {
   return {
     threadId: fresh("thread"),
     runId: fresh("run"),
@@ -23,7 +23,7 @@ export function runInput({ agent, owner, forwardedProps, ...members } = {}) {
     state: {},
     ...members,
     forwardedProps: {
-      ...(agent === undefined ? {} : { agentId: agent }),
+      agentId: agent,
       ...(owner === undefined ? {} : { resourceId: owner }),
       ...forwardedProps,
     },

@@ -19,8 +19,8 @@ const CONFIG_FILE = path.join(PROJECT, "wrangler.toml");
 /** The page every test request claims to come from. */
 export const ORIGIN = "https://app.example";
 
-/** The agents of a test, as the variable the Worker reads them from. */
-export const agentsVariable = (agents) => ({ AGENTS: { agents } });
+/** A test's agents as the variable that puts them beside those of agents.toml. */
+const agentsVariable = (agents) => ({ AGENTS: Object.fromEntries(agents.map(({ id, ...keys }) => [id, keys])) });
 
 /**
  * Starts the Worker.
