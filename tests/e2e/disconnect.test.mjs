@@ -3,20 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { calls, finish, says, text, textOf } from "./support/openai.mjs";
-import { fresh, history, ok, openRun, postResult, refused, run, runInput, tool, user } from "./support/run.mjs";
+import { eventually, fresh, history, ok, openRun, postResult, refused, run, runInput, tool, user } from "./support/run.mjs";
 import { suite } from "./support/suite.mjs";
 
 const shared = suite({
   agents: (stub) => [stub({ keepAliveMs: 40 }), stub({ id: "hasty", firstResponseWaitMs: 30, keepAliveMs: 40 })],
 });
 
-/** Reads a thread until `isDone` says that the lost run has been stored. */
-async function settled(threadId, isDone) {
-  for (;;) {
-    const rows = await history(shared.worker, threadId);
-    if (isDone(rows)) return rows;
-  }
-}
+/** The thread's messages once the lost run has been stored, which makes them so many. */
+const settled = (threadId, count) => eventually(() => history(shared.worker, threadId), (rows) => rows.length === count);
 
 test("a client that leaves while text flows stops the upstream, and what was said is stored", async () => {
   const input = runInput({ owner: "gil" });
@@ -29,10 +24,9 @@ test("a client that leaves while text flows stops the upstream, and what was sai
   await stream.until("TEXT_MESSAGE_CONTENT");
   await stream.abandon();
   let isClosed = false;
-  const closed = exchange.closedByPeer.then(() => (isClosed = true));
-  while (!isClosed) await exchange.writeAll(text(" a time"));
-  await closed;
-  const rows = await settled(input.threadId, (all) => all.length === 2);
+  void exchange.closedByPeer.then(() => (isClosed = true));
+  await eventually(() => exchange.writeAll(text(" a time")), () => isClosed);
+  const rows = await settled(input.threadId, 2);
   assert.deepEqual(rows[0], { id: input.messages[0].id, role: "user", content: "Hello" });
   assert.equal(rows[1].id, stream.events.find(({ type }) => type === "TEXT_MESSAGE_START").messageId);
   assert.match(rows[1].content, /^Once upon( a time)*$/);
@@ -49,7 +43,7 @@ test("a client that leaves while the upstream is silent stops it too, at a keep-
   await stream.until("TEXT_MESSAGE_CONTENT");
   await stream.abandon();
   await exchange.closedByPeer;
-  const rows = await settled(input.threadId, (all) => all.length === 2);
+  const rows = await settled(input.threadId, 2);
   assert.equal(rows[1].content, "Once");
 });
 
@@ -70,7 +64,7 @@ test("a client that leaves while its tool is awaited ends the run; the call is s
   const stream = await openRun(shared.worker, input);
   const { toolCallId } = await stream.until("TOOL_CALL_END");
   await stream.abandon();
-  const rows = await settled(input.threadId, (all) => all.length === 3);
+  const rows = await settled(input.threadId, 3);
   assert.deepEqual(rows.map(({ role }) => role), ["user", "assistant", "tool"]);
   assert.deepEqual(JSON.parse(rows[2].content), { error: "The call was interrupted." });
   assert.equal(rows[2].toolCallId, toolCallId);
@@ -93,7 +87,7 @@ test("the row of an abandoned run does not run for ever", async () => {
   await exchange.writeAll(text("Once"));
   await stream.until("TEXT_MESSAGE_CONTENT");
   await stream.abandon();
-  await settled(input.threadId, (all) => all.length === 2);
+  await settled(input.threadId, 2);
   const response = await shared.worker.fetch("/run", { json: { ...input, threadId: fresh("thread") } });
   const { status } = await refused(response, 409, "run_conflict");
   assert.ok(!["running", "waiting"].includes(status), status);

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { calls, says, text } from "./support/openai.mjs";
-import { fresh, history, ok, openRun, postResult, refused, run, runInput, tool, user } from "./support/run.mjs";
+import { eventually, fresh, history, ok, openRun, postResult, refused, run, runInput, tool, user } from "./support/run.mjs";
 import { API_KEY, stubAgent } from "./support/suite.mjs";
 import { startUpstream } from "./support/upstream.mjs";
 import { startWorkerProcess } from "./support/worker.mjs";
@@ -31,6 +31,13 @@ async function scene(t) {
   };
   return { upstream, start, kill };
 }
+
+/** The status a second POST of the same run is refused with, once that run is over. */
+const statusOnceOver = (worker, input) =>
+  eventually(
+    async () => (await refused(await worker.fetch("/run", { json: input }), 409, "run_conflict")).status,
+    (status) => !["running", "waiting"].includes(status),
+  );
 
 test("threads are whole after a restart, also when a run was cut by it", async (t) => {
   const { upstream, start, kill } = await scene(t);
@@ -57,11 +64,7 @@ test("threads are whole after a restart, also when a run was cut by it", async (
   assert.deepEqual(rows[2], { id: cut.messages[0].id, role: "user", content: "two" });
 
   // The row of the cut run reads as failed once its deadline has passed.
-  let status;
-  do {
-    ({ status } = await refused(await after.fetch("/run", { json: cut }), 409, "run_conflict"));
-  } while (status === "running");
-  assert.equal(status, "failed");
+  assert.equal(await statusOnceOver(after, cut), "failed");
 
   upstream.reply(says("3"));
   await run(after, runInput({ threadId, owner: "ike", messages: [user("three")] }));
@@ -85,9 +88,5 @@ test("a call that waited over a restart answers 410, and its run reads as failed
   await refused(await postResult(after, input.runId, toolCallId, { result: 1 }, { owner: "ike" }), 410);
   await refused(await postResult(after, input.runId, toolCallId, { result: 1 }, { owner: "bob" }), 403);
   await refused(await postResult(after, fresh("run"), toolCallId, { result: 1 }), 404);
-  let status;
-  do {
-    ({ status } = await refused(await after.fetch("/run", { json: input }), 409, "run_conflict"));
-  } while (["running", "waiting"].includes(status));
-  assert.equal(status, "failed");
+  assert.equal(await statusOnceOver(after, input), "failed");
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { calls, finish, says, text } from "./support/openai.mjs";
-import { fresh, giveResult, history, ok, openRun, refused, run, runInput, tool, user } from "./support/run.mjs";
+import { eventually, fresh, giveResult, history, ok, openRun, refused, run, runInput, tool, user } from "./support/run.mjs";
 import { API_KEY, stubAgent, suite } from "./support/suite.mjs";
 import { startWorker } from "./support/worker.mjs";
 
@@ -196,8 +196,7 @@ test("a model-written title replaces the provisional one, not the user's", async
   await run(shared.worker, input);
   assert.equal((await get(input.threadId)).title, "Compare figures");
   await says("Figures compared")(await titling);
-  let { title } = await get(input.threadId);
-  while (title === "Compare figures") ({ title } = await get(input.threadId));
+  const { title } = await eventually(() => get(input.threadId), (thread) => thread.title !== "Compare figures");
   assert.equal(title, "Figures compared");
 });
 

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import { EventStream } from "./sse.mjs";
 
 /** A fresh id that says what it names. */
@@ -89,3 +90,12 @@ export async function giveResult(worker, runId, toolCallId, body) {
 /** The stored rows of a thread. */
 export const history = async (worker, threadId, query = "format=ag-ui") =>
   (await ok(await worker.fetch(`/threads/${encodeURIComponent(threadId)}/messages?${query}`))).messages;
+
+/** Reads again and again until `isDone` likes what it reads, for what the Worker does in its own time. */
+export async function eventually(read, isDone) {
+  for (;;) {
+    const value = await read();
+    if (isDone(value)) return value;
+    await pause(20);
+  }
+}
