@@ -9,7 +9,7 @@ export WRANGLER_SEND_METRICS := false
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
-	wrangler d1 migrations apply DB --local
+	node scripts/migrate.mjs --local
 	wrangler dev --port $(PORT)
 
 ## Everything that can be checked, cheapest first
@@ -34,7 +34,7 @@ size: build
 
 ## Remote migrations, then the Worker; needs a Cloudflare account
 deploy: build
-	wrangler d1 migrations apply DB --remote
+	node scripts/migrate.mjs --remote
 	wrangler deploy
 
 setup:

@@ -93,12 +93,15 @@ impl AgentConfig {
             },
             "execution": { "maxIterations": self.max_steps, "maxExecutionTime": self.run_timeout_ms },
         });
-        let more = match self.provider.wire {
-            Wire::Demo => None,
-            Wire::OpenAiChat => Some(("multimodal", json!({ "input": { "image": true } }))),
+        let of_the_wire = match self.provider.wire {
+            Wire::Demo => json!({}),
+            Wire::OpenAiChat => json!({
+                "output": { "structuredOutput": true },
+                "multimodal": { "input": { "image": true, "audio": true, "pdf": true } },
+            }),
         };
-        if let (Value::Object(groups), Some((name, group))) = (&mut capabilities, more) {
-            groups.insert(name.to_owned(), group);
+        if let (Value::Object(groups), Value::Object(more)) = (&mut capabilities, of_the_wire) {
+            groups.extend(more);
         }
         capabilities
     }

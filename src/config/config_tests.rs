@@ -324,7 +324,8 @@ fn a_description_shows_what_is_true_and_nothing_private() {
                     "items": [{"name": "t", "description": "d"}],
                 },
                 "execution": {"maxIterations": 16, "maxExecutionTime": 900_000},
-                "multimodal": {"input": {"image": true}},
+                "output": {"structuredOutput": true},
+                "multimodal": {"input": {"image": true, "audio": true, "pdf": true}},
             },
         })
     );
