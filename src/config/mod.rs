@@ -7,7 +7,6 @@ mod agent;
 pub mod agents;
 mod auth;
 pub mod check;
-mod cors;
 mod merge;
 mod variables;
 
@@ -58,7 +57,8 @@ impl ConfigError {
 pub struct Config {
     /// Path all routes start with: empty, or `/...` without a slash at the end.
     pub prefix: String,
-    /// Origins whose pages may call: `scheme://host[:port]`, in lower case, the host perhaps `*.domain`; `None` = any.
+    /// Origins whose pages may call, as they were written; never empty; `None` = any. The edge has `api::cors` read
+    /// them once, which knows what an origin is.
     pub cors_origins: Option<Vec<String>>,
     /// How callers prove who they are.
     pub auth: Auth,
@@ -141,7 +141,7 @@ impl Config {
         let vars = Variables(vars);
         Ok(Self {
             prefix: prefix(vars)?,
-            cors_origins: cors::origins(vars)?,
+            cors_origins: cors_origins(vars)?,
             auth: auth::auth(vars)?,
             list_shape: vars.word(
                 "LIST_SHAPE",
@@ -205,6 +205,18 @@ fn prefix(vars: Variables<'_>) -> Result<String, ConfigError> {
     } else {
         let message = "must be empty, or `/` with segments of letters, digits, `-`, `_`, `.` and `~`, and not end with `/`";
         Err(ConfigError::new("PREFIX", message, text))
+    }
+}
+
+fn cors_origins(vars: Variables<'_>) -> Result<Option<Vec<String>>, ConfigError> {
+    let name = "CORS_ORIGINS";
+    match vars.texts(name)? {
+        Some(origins) if origins.is_empty() => {
+            let message = "must not be an empty list: leave it out to allow any origin";
+            Err(ConfigError::new(name, message, origins))
+        }
+        Some(origins) if origins == ["*"] => Ok(None),
+        origins => Ok(origins),
     }
 }
 
