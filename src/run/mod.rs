@@ -8,6 +8,7 @@ mod answer;
 mod calls;
 pub mod cancel;
 mod conclude;
+pub mod description;
 pub mod emitter;
 pub mod halt;
 mod live;
