@@ -1,1 +1,135 @@
-//! The shell on the platform: thin, takes no decisions.
+//! The shell on the platform, wasm only: requests in, answers out, ports for the core. It takes no decisions.
+//!
+//! The only place that touches `worker`, `js_sys` and `web_sys`.
+
+mod body;
+mod clock;
+mod database;
+mod entry;
+mod env;
+mod handlers;
+mod http;
+mod ids;
+mod live_run;
+mod log;
+mod outlet;
+mod ports;
+mod reply;
+mod run_calls;
+mod run_object;
+mod stream;
+mod viewer;
+mod watchdog;
+
+use worker::{Env, Request, Response};
+
+use crate::api::cors::CorsOrigins;
+use crate::api::error::ApiError;
+use crate::api::route::{self, events_path};
+use crate::config::Config;
+use crate::protocol::event::RunErrorCode;
+use crate::protocol::id::RunId;
+use crate::run::RunRefusal;
+use crate::run::ports::{Level, Log};
+use handlers::Call;
+use reply::Answer;
+
+/// Answers a request, whatever happens.
+async fn serve(request: Request, env: Env) -> Response {
+    let request_id = ids::request_id();
+    let log = env::log(&env).with("requestId", request_id.as_str());
+    let origin = header(&request, "origin");
+    let method = request.inner().method();
+    let (cors, answer) = match env::settings(&env) {
+        Err(error) => {
+            log.line(
+                Level::Error,
+                "config_invalid",
+                &[("error", &error), ("detail", &error.detail)],
+            );
+            (
+                CorsOrigins::Any.answer_headers(origin.as_deref()),
+                Answer::from(ApiError::config_invalid()),
+            )
+        }
+        // Before authentication: a browser sends no credentials with a preflight (known fault B126).
+        Ok(settings) if method == "OPTIONS" => {
+            let requested = header(&request, "access-control-request-headers");
+            let headers = settings
+                .cors
+                .preflight_headers(origin.as_deref(), requested.as_deref());
+            (headers, Answer::no_content())
+        }
+        Ok(settings) => {
+            let answer = handle(&request, &env, &settings.config, &log, &request_id).await;
+            (
+                settings.cors.answer_headers(origin.as_deref()),
+                answer.unwrap_or_else(Answer::from),
+            )
+        }
+    };
+    log.line(
+        Level::Info,
+        "request",
+        &[("method", &method), ("status", &answer.status())],
+    );
+    let answer = answer
+        .with_headers(cors)
+        .with_headers([("x-request-id", request_id)]);
+    let answer = if method == "HEAD" {
+        answer.without_body()
+    } else {
+        answer
+    };
+    answer.into_response()
+}
+
+async fn handle(
+    request: &Request,
+    env: &Env,
+    config: &Config,
+    log: &log::ConsoleLog,
+    request_id: &str,
+) -> Result<Answer, ApiError> {
+    let Some(objects) = env::run_objects(env) else {
+        log.line(
+            Level::Error,
+            "config_invalid",
+            &[("error", &"the RUNS binding is missing")],
+        );
+        return Err(ApiError::config_invalid());
+    };
+    let route = route::resolve(&config.prefix, &request.inner().method(), &request.path())?;
+    let call = Call {
+        request,
+        env,
+        config,
+        objects,
+        log,
+        request_id,
+    };
+    call.answer(route).await
+}
+
+/// A header of a request.
+fn header(request: &Request, name: &str) -> Option<String> {
+    request.headers().get(name).ok().flatten()
+}
+
+/// Why a run has no stream, as HTTP. Source: contract D3, D12, D14.
+fn refusal(refusal: RunRefusal, prefix: &str, run_id: &RunId) -> ApiError {
+    match refusal {
+        RunRefusal::ForeignThread => ApiError::forbidden(),
+        RunRefusal::Conflict { status, thread_id } => {
+            ApiError::run_conflict(status.as_str(), &thread_id, events_path(prefix, run_id))
+        }
+        RunRefusal::NothingToAnswer => ApiError::nothing_to_answer(),
+        RunRefusal::StorageUnavailable => ApiError::storage_unavailable(),
+        RunRefusal::AgentNotConfigured(_) => ApiError::agent_not_configured(),
+        RunRefusal::UpstreamRateLimited { retry_after_s } => {
+            ApiError::upstream_refused(RunErrorCode::UpstreamRateLimited, Some(retry_after_s))
+        }
+        RunRefusal::UpstreamRefused(code) => ApiError::upstream_refused(code, None),
+        RunRefusal::Internal => ApiError::internal(),
+    }
+}

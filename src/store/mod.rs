@@ -5,6 +5,7 @@
 
 use std::future::Future;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::protocol::event::TokenUsage;
@@ -67,7 +68,7 @@ pub enum StoreError {
 }
 
 /// How a run treats its thread. Source: contract 2.2 (D5).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Persistence {
     /// Nothing is read or written; the database is not asked.
     Stateless,

@@ -1,0 +1,24 @@
+//! What the platform calls.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the macro's own way out for a handler that fails; ours does not"
+)]
+
+use worker::{Context, Env, Request, Response, event, wasm_bindgen};
+
+/// Once per isolate: a panic's message and stack go to the log, then the platform's own hook resets the isolate.
+#[event(start)]
+fn start() {
+    let platform_hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        console_error_panic_hook::hook(panic);
+        platform_hook(panic);
+    }));
+}
+
+/// Every request. Never an `Err`: the platform would show it as a bare text.
+#[event(fetch)]
+async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<Response> {
+    Ok(super::serve(request, env).await)
+}

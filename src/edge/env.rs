@@ -1,0 +1,117 @@
+//! The deployment: its variables, secrets and bindings.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use js_sys::{JSON, Reflect};
+use serde_json::{Map, Value};
+use wasm_bindgen::JsValue;
+use worker::Env;
+
+use super::database::D1;
+use super::log::ConsoleLog;
+use super::run_calls::RunObjects;
+use crate::api::cors::CorsOrigins;
+use crate::config::{AgentConfig, Config, ConfigError, LogLevel, VARIABLES};
+use crate::provider::{ModelTarget, Secret};
+use crate::run::ports::Level;
+
+/// Name of the D1 binding; without it the deployment keeps no threads.
+const DATABASE_BINDING: &str = "DB";
+
+/// Name of the Durable Object binding; without it nothing works.
+const RUNS_BINDING: &str = "RUNS";
+
+/// What requests need of the variables.
+#[derive(Debug)]
+pub struct Settings {
+    /// The configuration.
+    pub config: Config,
+    /// Its origins, taken apart.
+    pub cors: CorsOrigins,
+}
+
+thread_local! {
+    /// Plain data only: a platform object must not outlive the request it came with.
+    static SETTINGS: RefCell<Option<Result<Rc<Settings>, ConfigError>>> = const { RefCell::new(None) };
+}
+
+/// The configuration, read once per isolate.
+///
+/// # Errors
+/// The mistake in it.
+pub fn settings(env: &Env) -> Result<Rc<Settings>, ConfigError> {
+    SETTINGS.with_borrow_mut(|cached| cached.get_or_insert_with(|| load(env).map(Rc::new)).clone())
+}
+
+fn load(env: &Env) -> Result<Settings, ConfigError> {
+    let config = Config::load(&variables(env))?;
+    let origins = config.cors_origins.as_deref().unwrap_or_default();
+    let cors = CorsOrigins::parse(origins).map_err(|fault| ConfigError {
+        key: "CORS_ORIGINS".to_owned(),
+        message: "must hold origins".to_owned(),
+        detail: fault.to_string(),
+    })?;
+    Ok(Settings { config, cors })
+}
+
+/// Every variable that is set, as the JSON it is or as text.
+fn variables(env: &Env) -> Map<String, Value> {
+    let named = VARIABLES
+        .iter()
+        .filter_map(|variable| Some((variable.name.to_owned(), value(env, variable.name)?)));
+    named.collect()
+}
+
+fn value(env: &Env, name: &str) -> Option<Value> {
+    let value = get(env, name)?;
+    if let Some(text) = value.as_string() {
+        return Some(Value::String(text));
+    }
+    let json = JSON::stringify(&value).ok()?.as_string()?;
+    serde_json::from_str(&json).ok()
+}
+
+fn get(env: &Env, name: &str) -> Option<JsValue> {
+    let value = Reflect::get(env, &name.into()).ok()?;
+    (!value.is_null() && !value.is_undefined()).then_some(value)
+}
+
+/// A secret that is set and not empty.
+pub fn secret(env: &Env, name: &str) -> Option<Secret> {
+    let text = get(env, name)?.as_string()?;
+    (!text.is_empty()).then(|| Secret::new(text))
+}
+
+/// The database, if the deployment has one.
+pub fn database(env: &Env) -> Option<D1> {
+    env.d1(DATABASE_BINDING).ok().map(D1::new)
+}
+
+/// The objects runs live in.
+pub fn run_objects(env: &Env) -> Option<RunObjects> {
+    env.durable_object(RUNS_BINDING).ok().map(RunObjects::new)
+}
+
+/// From which level on log lines are written; all that are worth a look while the configuration is wrong.
+pub fn log(env: &Env) -> ConsoleLog {
+    let level = settings(env).map_or(LogLevel::Info, |settings| settings.config.log_level);
+    ConsoleLog::new(match level {
+        LogLevel::Debug => Level::Debug,
+        LogLevel::Info => Level::Info,
+        LogLevel::Warn => Level::Warn,
+        LogLevel::Error => Level::Error,
+    })
+}
+
+/// An agent's upstream with its key. A missing key is the codec's to judge: not every server wants one.
+pub fn model_target(env: &Env, agent: &AgentConfig) -> ModelTarget {
+    let entry = agent.provider_entry();
+    ModelTarget {
+        wire: entry.wire,
+        provider: entry.name,
+        base_url: agent.upstream_base_url().to_owned(),
+        api_key: agent.api_key_secret_name().and_then(|name| secret(env, name)),
+        model: agent.model.clone(),
+    }
+}

@@ -1,0 +1,116 @@
+//! Outgoing HTTP over the platform's `fetch`.
+
+use js_sys::Array;
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{AbortController, Headers, Request, RequestInit, RequestRedirect, Response, WorkerGlobalScope};
+
+use super::stream::{ChunkReader, describe};
+use crate::provider::HttpRequest;
+use crate::run::ports::{HttpBody, HttpClient, HttpError, HttpResponse};
+
+/// The platform's `fetch`.
+#[derive(Debug, Clone, Copy)]
+pub struct FetchClient;
+
+impl HttpClient for FetchClient {
+    type Body = FetchBody;
+
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse<FetchBody>, HttpError> {
+        let call = Call::new()?;
+        let request = build(&request, &call.controller).map_err(fault)?;
+        let global: WorkerGlobalScope = js_sys::global().unchecked_into();
+        let response = JsFuture::from(global.fetch_with_request(&request))
+            .await
+            .map_err(fault)?;
+        let response: Response = response.dyn_into().map_err(fault)?;
+        Ok(HttpResponse {
+            status: response.status(),
+            headers: headers_of(&response.headers()),
+            body: FetchBody {
+                chunks: ChunkReader::new(response.body()).map_err(HttpError)?,
+                call: Some(call),
+            },
+        })
+    }
+}
+
+/// A body being received; dropping it before its end aborts the call.
+#[derive(Debug)]
+pub struct FetchBody {
+    chunks: ChunkReader,
+    call: Option<Call>,
+}
+
+impl HttpBody for FetchBody {
+    async fn next_chunk(&mut self) -> Option<Result<Vec<u8>, HttpError>> {
+        let chunk = self.chunks.next_chunk().await;
+        if chunk.is_none()
+            && let Some(call) = self.call.take()
+        {
+            call.finish();
+        }
+        chunk.map(|chunk| chunk.map_err(HttpError))
+    }
+}
+
+/// A call under way: aborted when dropped, unless it came to its end.
+#[derive(Debug)]
+struct Call {
+    controller: AbortController,
+    finished: bool,
+}
+
+impl Call {
+    fn new() -> Result<Self, HttpError> {
+        let controller = AbortController::new().map_err(fault)?;
+        Ok(Self {
+            controller,
+            finished: false,
+        })
+    }
+
+    fn finish(mut self) {
+        self.finished = true;
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.controller.abort();
+        }
+    }
+}
+
+fn build(request: &HttpRequest, controller: &AbortController) -> Result<Request, JsValue> {
+    let headers = Headers::new()?;
+    for (name, value) in &request.headers {
+        headers.append(name, value)?;
+    }
+    let init = RequestInit::new();
+    init.set_method(request.method);
+    init.set_headers(&headers);
+    // A followed redirect would carry a key in a vendor's own header to wherever it points.
+    init.set_redirect(RequestRedirect::Manual);
+    init.set_signal(Some(&controller.signal()));
+    if let Some(body) = &request.body {
+        init.set_body(&body.as_str().into());
+    }
+    Request::new_with_str_and_init(&request.url, &init)
+}
+
+/// Names arrive in lower case: the platform's iterator gives them so.
+fn headers_of(headers: &Headers) -> Vec<(String, String)> {
+    let pairs = headers.entries().into_iter().flatten();
+    pairs
+        .filter_map(|pair| {
+            let pair = Array::from(&pair);
+            Some((pair.get(0).as_string()?, pair.get(1).as_string()?))
+        })
+        .collect()
+}
+
+fn fault(thrown: JsValue) -> HttpError {
+    HttpError(describe(&thrown))
+}

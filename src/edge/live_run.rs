@@ -1,0 +1,108 @@
+//! A run as the object keeps it in memory, while it lives and for as long as the object stays after it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::outlet::Viewers;
+use crate::api::error::ApiError;
+use crate::protocol::id::{AgentId, ResourceId, RunId, ThreadId, ToolCallId};
+use crate::protocol::tool::ToolResult;
+use crate::run::description::RunDescription;
+use crate::run::mailbox::Delivery;
+use crate::run::{RunControl, RunEnd, RunSetup};
+use crate::store::RunStatus;
+
+/// A run and what other requests may do to it.
+#[derive(Debug)]
+pub struct LiveRun {
+    /// The client's id of the run.
+    pub run_id: RunId,
+    /// Its thread.
+    pub thread_id: ThreadId,
+    /// Its agent.
+    pub agent_id: AgentId,
+    /// Its owner.
+    pub owner: Option<ResourceId>,
+    /// Unix milliseconds.
+    pub started_at_ms: u64,
+    /// Its mailbox and its cancel signal.
+    pub control: RunControl,
+    /// Who watches.
+    pub viewers: Rc<Viewers>,
+    end: Cell<Option<(RunStatus, u64)>>,
+}
+
+impl LiveRun {
+    /// A run about to start.
+    pub fn new(setup: &RunSetup, now_ms: u64) -> Self {
+        Self {
+            run_id: setup.input.run_id.clone(),
+            thread_id: setup.input.thread_id.clone(),
+            agent_id: AgentId::new(setup.agent.id.as_str()),
+            owner: setup.owner.clone(),
+            started_at_ms: now_ms,
+            control: RunControl::default(),
+            viewers: Rc::default(),
+            end: Cell::new(None),
+        }
+    }
+
+    /// The loop has ended.
+    pub fn end(&self, end: RunEnd, now_ms: u64) {
+        self.end.set(Some((end.status, now_ms)));
+    }
+
+    /// How and when (Unix milliseconds) it ended.
+    pub fn ended(&self) -> Option<(RunStatus, u64)> {
+        self.end.get()
+    }
+
+    /// Whether a request may touch this run: it names it, and is its owner's or names no owner (D4).
+    ///
+    /// # Errors
+    /// 404 for another run, 403 for another owner.
+    pub fn admit(&self, run_id: &RunId, caller: Option<&ResourceId>) -> Result<(), ApiError> {
+        if *run_id != self.run_id {
+            return Err(ApiError::run_not_found());
+        }
+        match (caller, &self.owner) {
+            (Some(caller), Some(owner)) if caller != owner => Err(ApiError::forbidden()),
+            (Some(_) | None, Some(_) | None) => Ok(()),
+        }
+    }
+
+    /// Delivers a result. Source: contract 3.
+    ///
+    /// # Errors
+    /// 404, 409 or 410.
+    pub fn deliver(&self, id: &ToolCallId, result: ToolResult) -> Result<(), ApiError> {
+        match self.control.mailbox.deliver(id, result) {
+            Delivery::Accepted | Delivery::Repeated => Ok(()),
+            Delivery::Conflict => Err(ApiError::result_conflict()),
+            Delivery::Unknown => Err(ApiError::tool_call_not_found()),
+            Delivery::Expired if self.ended().is_some() => Err(ApiError::run_over()),
+            Delivery::Expired => Err(ApiError::tool_call_expired()),
+        }
+    }
+
+    /// Its state now. Source: contract 8.
+    pub fn description(&self) -> RunDescription {
+        let pending = self.control.mailbox.pending();
+        let status = match self.ended() {
+            Some((status, _)) => status,
+            None if pending.is_empty() => RunStatus::Running,
+            None => RunStatus::Waiting,
+        };
+        RunDescription {
+            run_id: self.run_id.clone(),
+            thread_id: self.thread_id.clone(),
+            agent_id: self.agent_id.clone(),
+            status: status.as_str(),
+            generation: 0,
+            started_at_ms: self.started_at_ms,
+            finished_at_ms: self.ended().map(|(_, at_ms)| at_ms),
+            event_count: Some(self.viewers.event_count()),
+            pending,
+        }
+    }
+}

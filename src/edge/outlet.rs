@@ -1,0 +1,198 @@
+//! The stream of a run towards its viewers.
+//!
+//! The event path (architecture 4.4.7): an event is appended to one buffer, without a wait, a log line or a
+//! JavaScript call; a flush hands the buffer to each viewer's queue.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use futures::future::{Either, select};
+use wasm_bindgen::JsValue;
+use web_sys::ReadableStream;
+
+use super::clock::PlatformClock;
+use super::viewer::{QUEUE_FULL_MAX_MS, Viewer};
+use crate::binding::event_log::{EventLog, EventLogGap};
+use crate::binding::sse;
+use crate::config::agents::OnDisconnect;
+use crate::protocol::event::Event;
+use crate::run::ports::{Clock, EventSink, ViewersGone};
+
+/// How long a flush waits for a viewer that was up to date to take its bytes, in milliseconds. Waiting paces the run
+/// to a client that reads, and shows a lost one at this flush and not at the next.
+const TAKE_WAIT_MS: u64 = 250;
+
+/// How long viewers may take to receive the rest after the end of the run, in milliseconds.
+const CLOSE_WAIT_MS: u64 = 30_000;
+
+/// Why a viewer could not be added.
+#[derive(Debug)]
+pub enum AttachFault {
+    /// The log cannot say what follows the events the client has seen.
+    Gap(EventLogGap),
+    /// What the platform threw.
+    Platform(JsValue),
+}
+
+/// All viewers of one run, and the log for those who come later.
+#[derive(Debug, Default)]
+pub struct Viewers {
+    list: RefCell<Vec<Rc<Viewer>>>,
+    log: RefCell<EventLog>,
+    flush: RefCell<Option<Waker>>,
+}
+
+impl Viewers {
+    /// Adds a viewer that has seen the first `after` events: its stream, and the task that feeds it.
+    ///
+    /// # Errors
+    /// [`AttachFault`]
+    pub fn attach(
+        self: &Rc<Self>,
+        after: u64,
+    ) -> Result<(ReadableStream, impl Future<Output = ()> + 'static + use<>), AttachFault> {
+        let (viewer, stream) = {
+            let log = self.log.borrow();
+            let backlog = log.since(after).map_err(AttachFault::Gap)?;
+            Viewer::open(backlog).map_err(AttachFault::Platform)?
+        };
+        self.list.borrow_mut().push(Rc::clone(&viewer));
+        let viewers = Rc::clone(self);
+        let pump = async move { viewer.pump(|| viewers.progress()).await };
+        Ok((stream, pump))
+    }
+
+    /// How many events the viewers were sent.
+    pub fn event_count(&self) -> u64 {
+        self.log.borrow().event_count()
+    }
+
+    /// Ends every stream: cleanly after an earned terminal event, broken otherwise.
+    pub async fn finish(&self, terminal_sent: bool) {
+        for viewer in self.list.borrow().iter() {
+            if terminal_sent {
+                viewer.close();
+            } else {
+                viewer.abort("the run has no outcome");
+            }
+        }
+        let all_gone = |list: &[Rc<Viewer>]| list.iter().all(|viewer| viewer.is_gone());
+        if !self.wait(CLOSE_WAIT_MS, all_gone).await {
+            for viewer in self.list.borrow().iter() {
+                viewer.abort("the client does not read");
+            }
+        }
+    }
+
+    /// Says whether a viewer was up to date before.
+    fn deliver(&self, bytes: &[u8]) -> bool {
+        let now_ms = PlatformClock.now_ms();
+        let list = self.list.borrow();
+        let was_current = list.iter().any(|viewer| viewer.is_current());
+        for viewer in list.iter() {
+            viewer.push(bytes, now_ms);
+        }
+        was_current
+    }
+
+    /// Waits while every viewer is behind: a short while for one that was up to date, and as long as a full queue may
+    /// stay full when all are full. So the fastest viewer paces the run.
+    async fn settle(&self, was_current: bool) {
+        if was_current {
+            let one_current =
+                |list: &[Rc<Viewer>]| list.iter().any(|viewer| viewer.is_current() || viewer.is_gone());
+            self.wait(TAKE_WAIT_MS, one_current).await;
+        }
+        self.remove_gone();
+        let one_has_room = |list: &[Rc<Viewer>]| {
+            list.is_empty() || list.iter().any(|viewer| !viewer.is_full() || viewer.is_gone())
+        };
+        if !self.wait(QUEUE_FULL_MAX_MS, one_has_room).await {
+            for viewer in self.list.borrow().iter() {
+                viewer.abort("the client does not read");
+            }
+        }
+        self.remove_gone();
+    }
+
+    /// Waits for a state of the viewers; says whether it came in time.
+    async fn wait(&self, ms: u64, holds: impl Fn(&[Rc<Viewer>]) -> bool) -> bool {
+        if holds(&self.list.borrow()) {
+            return true;
+        }
+        let holding = poll_fn(|context| {
+            if holds(&self.list.borrow()) {
+                return Poll::Ready(());
+            }
+            *self.flush.borrow_mut() = Some(context.waker().clone());
+            Poll::Pending
+        });
+        matches!(select(holding, PlatformClock.sleep(ms)).await, Either::Left(_))
+    }
+
+    fn remove_gone(&self) {
+        self.list.borrow_mut().retain(|viewer| !viewer.is_gone());
+    }
+
+    fn progress(&self) {
+        let waker = self.flush.borrow_mut().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// Where a run sends its events.
+#[derive(Debug)]
+pub struct Outlet {
+    viewers: Rc<Viewers>,
+    on_disconnect: OnDisconnect,
+    frames: Vec<u8>,
+    ends: Vec<usize>,
+    wants_keep_alive: bool,
+}
+
+impl Outlet {
+    /// An outlet to these viewers.
+    pub fn new(viewers: Rc<Viewers>, on_disconnect: OnDisconnect) -> Self {
+        Self {
+            viewers,
+            on_disconnect,
+            frames: Vec::new(),
+            ends: Vec::new(),
+            wants_keep_alive: false,
+        }
+    }
+}
+
+impl EventSink for Outlet {
+    fn push(&mut self, event: &Event) {
+        sse::encode_event(event, &mut self.frames);
+        self.ends.push(self.frames.len());
+    }
+
+    fn push_keep_alive(&mut self) {
+        self.wants_keep_alive = true;
+    }
+
+    async fn flush(&mut self) -> Result<(), ViewersGone> {
+        let was_current = if !self.ends.is_empty() {
+            self.viewers.log.borrow_mut().append(&self.frames, &self.ends);
+            self.viewers.deliver(&self.frames)
+        } else if self.wants_keep_alive {
+            self.viewers.deliver(sse::KEEP_ALIVE)
+        } else {
+            false
+        };
+        self.frames.clear();
+        self.ends.clear();
+        self.wants_keep_alive = false;
+        self.viewers.settle(was_current).await;
+        match self.on_disconnect {
+            OnDisconnect::Stop if self.viewers.list.borrow().is_empty() => Err(ViewersGone),
+            OnDisconnect::Stop | OnDisconnect::Continue => Ok(()),
+        }
+    }
+}

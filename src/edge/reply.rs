@@ -1,0 +1,137 @@
+//! An answer as the platform wants it.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use web_sys::ReadableStream;
+use worker::{Headers, Response, ResponseBody};
+
+use super::stream::ignore;
+use crate::api::error::ApiError;
+
+/// Status, headers and body of an answer.
+#[derive(Debug)]
+pub struct Answer {
+    status: u16,
+    headers: Vec<(Cow<'static, str>, String)>,
+    body: ResponseBody,
+}
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+/// Headers of a run's stream. Source: contract 2.4.
+const STREAM: [(&str, &str); 3] = [
+    ("content-type", "text/event-stream"),
+    ("cache-control", "no-cache, no-transform"),
+    ("x-accel-buffering", "no"),
+];
+
+impl Answer {
+    /// 204, for the preflight only (D1).
+    pub fn no_content() -> Self {
+        Self::new(204, ResponseBody::Empty)
+    }
+
+    /// 200 with a value as JSON.
+    pub fn json(value: &impl Serialize) -> Self {
+        match serde_json::to_string(value) {
+            Ok(text) => Self::json_text(text),
+            Err(_) => Self::error(&ApiError::internal()),
+        }
+    }
+
+    /// 200 with JSON text.
+    pub fn json_text(text: String) -> Self {
+        Self::new(200, ResponseBody::Body(text.into_bytes())).with_headers([JSON])
+    }
+
+    /// An error. Source: D2.
+    pub fn error(error: &ApiError) -> Self {
+        let answer = Self::new(error.status(), ResponseBody::Body(error.body().into_bytes()));
+        answer.with_headers(error.headers())
+    }
+
+    /// 200 with a run's stream.
+    pub fn stream(stream: ReadableStream) -> Self {
+        Self::new(200, ResponseBody::Stream(stream)).with_headers(STREAM)
+    }
+
+    /// The answer of a run's object, its body untouched. A fetched response's headers cannot be changed, so they move.
+    pub fn relayed(response: Response) -> Self {
+        let status = response.status_code();
+        // The platform says the length itself.
+        let headers = response
+            .headers()
+            .entries()
+            .filter(|(name, _)| name != "content-length");
+        let headers = headers.map(|(name, value)| (Cow::Owned(name), value)).collect();
+        let (_, body) = response.into_parts();
+        Self {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    fn new(status: u16, body: ResponseBody) -> Self {
+        let headers = Vec::new();
+        Self {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    /// Whether it is a success.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// HTTP status.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Adds headers.
+    #[must_use]
+    pub fn with_headers<N, V>(mut self, headers: impl IntoIterator<Item = (N, V)>) -> Self
+    where
+        N: Into<Cow<'static, str>>,
+        V: Into<String>,
+    {
+        self.headers.extend(
+            headers
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into())),
+        );
+        self
+    }
+
+    /// Drops the body, for HEAD; the headers stay as they are.
+    #[must_use]
+    pub fn without_body(mut self) -> Self {
+        if let ResponseBody::Stream(stream) = std::mem::replace(&mut self.body, ResponseBody::Empty) {
+            ignore(stream.cancel());
+        }
+        self
+    }
+
+    /// The platform's response. A header whose value is not one for HTTP is left out: it could only come from a
+    /// client's own text.
+    pub fn into_response(self) -> Response {
+        let headers = Headers::new();
+        for (name, value) in &self.headers {
+            let _ = headers.append(name, value);
+        }
+        Response::builder()
+            .with_status(self.status)
+            .with_headers(headers)
+            .body(self.body)
+    }
+}
+
+impl From<ApiError> for Answer {
+    fn from(error: ApiError) -> Self {
+        Self::error(&error)
+    }
+}

@@ -1,0 +1,151 @@
+//! What the Worker asks of a run's object: both sides of the call in one place.
+//!
+//! A call is one POST. Its body is a line of JSON, [`RunCall`], and after the line feed a text that is passed as it
+//! is: large bodies are not escaped into JSON a second time.
+
+use js_sys::Uint8Array;
+use serde::{Deserialize, Serialize};
+use worker::{Method, ObjectId, ObjectNamespace, Request, RequestInit, Response};
+
+use super::body::read_text;
+use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ToolCallId};
+use crate::store::Persistence;
+
+/// What starts a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Start {
+    /// The agent, alias resolved.
+    pub agent_id: AgentId,
+    /// Who owns the run.
+    pub owner: Option<ResourceId>,
+    /// How it treats its thread.
+    pub persistence: Persistence,
+    /// For the log.
+    pub request_id: String,
+}
+
+/// A call to a run's object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "call", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum RunCall {
+    /// Starts the run; the text is the client's `RunAgentInput`. Answers a stream or an error.
+    Start(Start),
+    /// Delivers a result; the text is its content.
+    Deliver {
+        /// Run of the URL.
+        run_id: RunId,
+        /// Call of the URL.
+        tool_call_id: ToolCallId,
+        /// Who delivers; absent = whoever knows the ids.
+        caller: Option<ResourceId>,
+        /// Whether the call failed.
+        is_error: bool,
+    },
+    /// Asks for the state of the run.
+    Status {
+        /// Run of the URL.
+        run_id: RunId,
+        /// Who asks.
+        caller: Option<ResourceId>,
+    },
+    /// Asks for the stream after the first `after` events.
+    Events {
+        /// Run of the URL.
+        run_id: RunId,
+        /// Who asks.
+        caller: Option<ResourceId>,
+        /// Events the client has seen.
+        after: u64,
+    },
+    /// Stops the run.
+    Cancel {
+        /// Run of the URL.
+        run_id: RunId,
+        /// Who asks.
+        caller: Option<ResourceId>,
+    },
+}
+
+impl RunCall {
+    /// Whether the call may be made again when it is not known whether it arrived.
+    fn is_repeatable(&self) -> bool {
+        match self {
+            Self::Start(_) => false,
+            // The first result wins and the same value again is the same answer.
+            Self::Deliver { .. } | Self::Status { .. } | Self::Events { .. } | Self::Cancel { .. } => true,
+        }
+    }
+
+    /// The object's side: takes a request apart.
+    pub async fn read(request: &Request) -> Option<(Self, String)> {
+        let body = read_text(request.inner(), usize::MAX).await.ok()?;
+        let (line, text) = body.split_once('\n')?;
+        Some((serde_json::from_str(line).ok()?, text.to_owned()))
+    }
+
+    fn request(&self, text: &str) -> worker::Result<Request> {
+        let mut body = serde_json::to_string(self)?;
+        body.push('\n');
+        body.push_str(text);
+        let mut init = RequestInit::new();
+        init.with_method(Method::Post)
+            .with_body(Some(Uint8Array::from(body.as_bytes()).into()));
+        // The platform routes by object; the address only has to be one.
+        Request::new_with_init("https://run-object/", &init)
+    }
+}
+
+/// The objects that runs live in.
+#[derive(Debug)]
+pub struct RunObjects {
+    namespace: ObjectNamespace,
+}
+
+impl RunObjects {
+    /// Takes the binding.
+    pub fn new(namespace: ObjectNamespace) -> Self {
+        Self { namespace }
+    }
+
+    /// A fresh address. Source: D17.
+    ///
+    /// # Errors
+    /// What the platform said.
+    pub fn fresh(&self) -> worker::Result<ObjectAddress> {
+        let id = self.namespace.unique_id()?.to_string();
+        ObjectAddress::from_hex(&id).ok_or_else(|| "an object id is not 64 hexadecimal digits".into())
+    }
+
+    /// Whether an address belongs to this namespace.
+    pub fn knows(&self, address: ObjectAddress) -> bool {
+        self.id(address).is_ok()
+    }
+
+    /// Calls an object and waits for the head of its answer. A call that may be repeated is tried once more on a new
+    /// stub when the object was reset under it (known fault B111).
+    ///
+    /// # Errors
+    /// What the platform said.
+    pub async fn call(&self, address: ObjectAddress, call: &RunCall, text: &str) -> worker::Result<Response> {
+        let answer = self.call_once(address, call, text).await;
+        match answer {
+            Err(_) if call.is_repeatable() => self.call_once(address, call, text).await,
+            answer => answer,
+        }
+    }
+
+    async fn call_once(
+        &self,
+        address: ObjectAddress,
+        call: &RunCall,
+        text: &str,
+    ) -> worker::Result<Response> {
+        let stub = self.id(address)?.get_stub()?;
+        stub.fetch_with_request(call.request(text)?).await
+    }
+
+    fn id(&self, address: ObjectAddress) -> worker::Result<ObjectId<'_>> {
+        self.namespace.id_from_string(&address.to_hex())
+    }
+}

@@ -1,0 +1,223 @@
+//! The Durable Object a run lives in: one object, one run.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use futures::channel::oneshot;
+use serde_json::json;
+use worker::{DurableObject, Env, Request, Response, State, durable_object, wasm_bindgen};
+
+use super::clock::PlatformClock;
+use super::env;
+use super::live_run::LiveRun;
+use super::log::ConsoleLog;
+use super::outlet::{AttachFault, Outlet};
+use super::ports::PlatformPorts;
+use super::reply::Answer;
+use super::run_calls::{RunCall, Start};
+use super::stream::describe;
+use super::watchdog::{Watchdog, WatchedRun};
+use crate::api::error::ApiError;
+use crate::binding::event_log::EventLogGap;
+use crate::config::Config;
+use crate::protocol::id::{ObjectAddress, ResourceId, RunId};
+use crate::protocol::input::RunAgentInput;
+use crate::protocol::tool::ToolResult;
+use crate::run::ports::{Clock, Level, Log};
+use crate::run::{RunSetup, run};
+
+/// The object. Its state lives in cells that are never borrowed over a wait: requests interleave.
+#[durable_object(alarm)]
+#[derive(Debug)]
+pub struct RunObject {
+    state: Rc<State>,
+    env: Env,
+    run: RefCell<Option<Rc<LiveRun>>>,
+}
+
+impl DurableObject for RunObject {
+    fn new(state: State, env: Env) -> Self {
+        Self {
+            state: Rc::new(state),
+            env,
+            run: RefCell::new(None),
+        }
+    }
+
+    async fn fetch(&self, request: Request) -> worker::Result<Response> {
+        let answer = match RunCall::read(&request).await {
+            Some((call, text)) => self.answer(call, text).await.unwrap_or_else(Answer::from),
+            None => Answer::from(ApiError::internal()),
+        };
+        Ok(answer.into_response())
+    }
+
+    async fn alarm(&self) -> worker::Result<Response> {
+        let is_alive = self.live().is_some_and(|run| run.ended().is_none());
+        if is_alive {
+            self.watchdog().rearm().await;
+        } else {
+            self.close_orphan().await;
+        }
+        Response::empty()
+    }
+}
+
+impl RunObject {
+    async fn answer(&self, call: RunCall, text: String) -> Result<Answer, ApiError> {
+        match call {
+            RunCall::Start(start) => self.start(start, &text).await,
+            RunCall::Deliver {
+                run_id,
+                tool_call_id,
+                caller,
+                is_error,
+            } => {
+                let run = self.admitted(&run_id, caller.as_ref()).await?;
+                let content = text;
+                run.deliver(&tool_call_id, ToolResult { content, is_error })?;
+                Ok(Answer::json(
+                    &json!({ "success": true, "runId": run_id, "toolCallId": tool_call_id }),
+                ))
+            }
+            RunCall::Status { run_id, caller } => {
+                let run = self.admitted(&run_id, caller.as_ref()).await?;
+                Ok(Answer::json(&run.description().to_json()))
+            }
+            RunCall::Events {
+                run_id,
+                caller,
+                after,
+            } => {
+                let run = self.admitted(&run_id, caller.as_ref()).await?;
+                self.follow(&run, after)
+            }
+            RunCall::Cancel { run_id, caller } => {
+                let run = self.admitted(&run_id, caller.as_ref()).await?;
+                run.control.cancel.set();
+                Ok(Answer::json(&run.description().to_json()))
+            }
+        }
+    }
+
+    /// Starts the run and waits until it is known whether it answers a stream.
+    async fn start(&self, start: Start, text: &str) -> Result<Answer, ApiError> {
+        let settings = env::settings(&self.env).map_err(|_| ApiError::config_invalid())?;
+        let setup = self.setup(&settings.config, start, text)?;
+        let log = self.log().with("runId", setup.input.run_id.as_str());
+        let run = Rc::new(LiveRun::new(&setup, PlatformClock.now_ms()));
+        let stream = run.viewers.attach(0);
+        let (stream, pump) = stream.map_err(|fault| self.attach_error(&fault))?;
+        self.state.wait_until(pump);
+        self.run.replace(Some(Rc::clone(&run)));
+        let (head, refused) = oneshot::channel();
+        let run_id = setup.input.run_id.clone();
+        let ports = PlatformPorts {
+            database: env::database(&self.env),
+            log: log.clone(),
+        };
+        self.state
+            .wait_until(drive(setup, ports, run, head, self.watchdog()));
+        match refused.await {
+            Ok(Ok(())) => Ok(Answer::stream(stream)),
+            Ok(Err(refusal)) => Err(super::refusal(refusal, &settings.config.prefix, &run_id)),
+            Err(oneshot::Canceled) => Err(ApiError::internal()),
+        }
+    }
+
+    /// The Worker has checked all of this; what is missing now is our fault.
+    fn setup(&self, config: &Config, start: Start, text: &str) -> Result<RunSetup, ApiError> {
+        let agent = config
+            .agent(Some(&start.agent_id))
+            .ok_or_else(ApiError::agent_not_found)?;
+        let object = ObjectAddress::from_hex(&self.state.id().to_string()).ok_or_else(ApiError::internal)?;
+        Ok(RunSetup {
+            input: RunAgentInput::decode(text)?.input,
+            target: env::model_target(&self.env, &agent),
+            agent,
+            persistence: start.persistence,
+            owner: start.owner,
+            object,
+        })
+    }
+
+    /// The stream of a run that lives, after the events the client has seen.
+    fn follow(&self, run: &LiveRun, after: u64) -> Result<Answer, ApiError> {
+        if run.ended().is_some() {
+            return Err(ApiError::run_over());
+        }
+        let (stream, pump) = run
+            .viewers
+            .attach(after)
+            .map_err(|fault| self.attach_error(&fault))?;
+        self.state.wait_until(pump);
+        Ok(Answer::stream(stream))
+    }
+
+    fn attach_error(&self, fault: &AttachFault) -> ApiError {
+        match fault {
+            AttachFault::Gap(EventLogGap::Forgotten | EventLogGap::Ahead) => ApiError::run_over(),
+            AttachFault::Platform(thrown) => {
+                self.log()
+                    .line(Level::Error, "stream_not_opened", &[("error", &describe(thrown))]);
+                ApiError::internal()
+            }
+        }
+    }
+
+    /// The run of this object, if the caller may touch it. An object without a run has lost it, or never had one: the
+    /// Worker asks the database then.
+    async fn admitted(&self, run_id: &RunId, caller: Option<&ResourceId>) -> Result<Rc<LiveRun>, ApiError> {
+        let Some(run) = self.live() else {
+            self.close_orphan().await;
+            return Err(ApiError::run_over());
+        };
+        run.admit(run_id, caller)?;
+        Ok(run)
+    }
+
+    /// A row without a loop: the run was lost with the object's memory. Breaks its streams.
+    async fn close_orphan(&self) {
+        let watchdog = self.watchdog();
+        let Some(WatchedRun { run_id, .. }) = watchdog.orphan().await else {
+            return;
+        };
+        let log = self.log().with("runId", run_id.as_str());
+        log.line(Level::Error, "run_interrupted", &[]);
+        watchdog.clear().await;
+        watchdog.break_streams();
+    }
+
+    fn live(&self) -> Option<Rc<LiveRun>> {
+        self.run.borrow().clone()
+    }
+
+    fn watchdog(&self) -> Watchdog {
+        Watchdog::new(Rc::clone(&self.state), self.log())
+    }
+
+    fn log(&self) -> ConsoleLog {
+        env::log(&self.env).with("object", self.state.id().to_string())
+    }
+}
+
+/// The whole life of a run in its object.
+async fn drive(
+    setup: RunSetup,
+    ports: PlatformPorts,
+    live: Rc<LiveRun>,
+    head: oneshot::Sender<Result<(), crate::run::RunRefusal>>,
+    watchdog: Watchdog,
+) {
+    let watched = WatchedRun {
+        run_id: live.run_id.clone(),
+        owner: live.owner.clone(),
+    };
+    let outlet = Outlet::new(Rc::clone(&live.viewers), setup.agent.on_disconnect);
+    let life = async {
+        let end = run(setup, &ports, &live.control, outlet, head).await;
+        live.end(end, PlatformClock.now_ms());
+        live.viewers.finish(end.terminal_sent).await;
+    };
+    watchdog.watch(&watched, life).await;
+}
