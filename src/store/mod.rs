@@ -3,13 +3,25 @@
 //! Pure over one port, [`Database`]: the edge runs the statements on D1, tests run them on native SQLite with the
 //! real migrations. Nobody outside this module writes SQL or sees a row.
 
+mod begin;
+mod begin_sql;
+mod body;
+mod end;
+mod error;
+mod incoming;
+mod row;
+mod title;
+
+pub use end::end_batch;
+
+use std::borrow::Cow;
 use std::future::Future;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::protocol::event::TokenUsage;
-use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ThreadId, ToolCallId};
+use crate::protocol::id::{AgentId, MessageId, ObjectAddress, ResourceId, RunId, ThreadId, ToolCallId};
 use crate::protocol::message::Message;
 
 /// The database port: one batch = one transaction, all or nothing.
@@ -19,17 +31,34 @@ pub trait Database {
     -> impl Future<Output = Result<Vec<Vec<Row>>, DatabaseError>>;
 }
 
+impl<D: Database + ?Sized> Database for &D {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, DatabaseError> {
+        (**self).batch(statements).await
+    }
+}
+
 /// One SQL statement with its parameters `?1`, `?2`, ...; at most 100 of them (a D1 limit, known fault B101).
-#[derive(Debug, Clone, PartialEq)]
+/// Serializable, so that an object can keep a batch the database did not take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
     /// SQL text.
-    pub sql: std::borrow::Cow<'static, str>,
+    pub sql: Cow<'static, str>,
     /// Parameters in order.
     pub parameters: Vec<Parameter>,
 }
 
+impl Statement {
+    /// A statement with its parameters in order.
+    pub fn new(sql: impl Into<Cow<'static, str>>, parameters: Vec<Parameter>) -> Self {
+        Self {
+            sql: sql.into(),
+            parameters,
+        }
+    }
+}
+
 /// A parameter of a [`Statement`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Parameter {
     /// TEXT
     Text(String),
@@ -37,6 +66,30 @@ pub enum Parameter {
     Integer(i64),
     /// NULL
     Null,
+}
+
+impl From<&str> for Parameter {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Parameter {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<u64> for Parameter {
+    fn from(number: u64) -> Self {
+        Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+impl<T: Into<Parameter>> From<Option<T>> for Parameter {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
 }
 
 /// A row: column name -> text, number or null.
@@ -104,6 +157,26 @@ impl RunStatus {
             Self::Cancelled => "cancelled",
         }
     }
+
+    fn parse(text: &str) -> Option<Self> {
+        [
+            Self::Running,
+            Self::Waiting,
+            Self::Finished,
+            Self::Failed,
+            Self::Cancelled,
+        ]
+        .into_iter()
+        .find(|status| status.as_str() == text)
+    }
+
+    /// What the status reads as: a live one past its deadline is a run that was lost. Source: D12.
+    fn at(self, now_ms: u64, deadline_ms: u64) -> Self {
+        match self {
+            Self::Running | Self::Waiting if deadline_ms <= now_ms => Self::Failed,
+            Self::Running | Self::Waiting | Self::Finished | Self::Failed | Self::Cancelled => self,
+        }
+    }
 }
 
 /// What the start batch needs.
@@ -127,7 +200,7 @@ pub struct BeginRun {
     pub last_messages: u32,
     /// Unix milliseconds.
     pub now_ms: u64,
-    /// When a row still `running` reads as failed, Unix milliseconds.
+    /// When a row still live reads as failed, Unix milliseconds.
     pub deadline_ms: u64,
     /// A fresh random text, used if the thread is created now.
     pub incarnation: String,
@@ -144,7 +217,7 @@ pub enum Begun {
     ForeignThread,
     /// The owner has a run of this id already: 409 (D12).
     Conflict {
-        /// Its state; `Running` past its deadline reads as `Failed`.
+        /// Its state; `Running` or `Waiting` past its deadline reads as `Failed`.
         status: RunStatus,
         /// Its thread.
         thread_id: ThreadId,
@@ -162,8 +235,10 @@ pub struct PersistentRun {
     pub owner: ResourceId,
     /// Incarnation of the thread the run began on; a thread deleted meanwhile is never written.
     pub incarnation: String,
-    /// Turn the run's output goes to.
+    /// Turn the run's output goes to; no other run has it.
     pub turn: u64,
+    /// The user message the run answers: if it is superseded meanwhile, the output is stored superseded (2.3 rule 2).
+    pub user_message_id: Option<MessageId>,
     /// Nothing is written.
     pub read_only: bool,
     /// History and incoming messages as the rules of 2.3 give them, stored versions winning where they must.
@@ -199,61 +274,5 @@ impl<D: Database> Store<D> {
     /// A store over this database.
     pub fn new(database: D) -> Self {
         Self { database }
-    }
-
-    /// The start batch: verdicts, thread, new incoming messages, run row, history. Source: contract 2.2, 2.3, D12.
-    ///
-    /// # Errors
-    /// [`StoreError`]; nothing is half-written then.
-    pub async fn begin_run(&self, _begin: BeginRun) -> Result<Begun, StoreError> {
-        Ok(Begun::Stateless)
-    }
-
-    /// The end batch: everything produced and the final state, atomically. A thread deleted or re-created meanwhile
-    /// is left alone; a run row already ended is not ended twice.
-    ///
-    /// # Errors
-    /// [`StoreError`]; nothing is half-written then.
-    pub async fn end_run(&self, _run: &PersistentRun, _end: EndRun) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    /// Marks a run as waiting for front-end results, or as running again; past the new `deadline_ms` (Unix
-    /// milliseconds) the row reads as failed.
-    ///
-    /// # Errors
-    /// [`StoreError`]
-    pub async fn set_run_status(
-        &self,
-        _run: &PersistentRun,
-        _status: RunStatus,
-        _deadline_ms: u64,
-    ) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    /// Replaces a provisional title by a model-written one; a user's title is never overwritten. Source: contract 4.
-    ///
-    /// # Errors
-    /// [`StoreError`]
-    pub async fn set_generated_title(&self, _run: &PersistentRun, _title: &str) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    /// Forgets a run that was refused before its stream; its user message stays. Source: D12.
-    ///
-    /// # Errors
-    /// [`StoreError`]
-    pub async fn forget_run(&self, _run: &PersistentRun) -> Result<(), StoreError> {
-        Ok(())
-    }
-}
-
-impl<D: Database> Database for &D {
-    fn batch(
-        &self,
-        statements: Vec<Statement>,
-    ) -> impl Future<Output = Result<Vec<Vec<Row>>, DatabaseError>> {
-        D::batch(self, statements)
     }
 }

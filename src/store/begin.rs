@@ -1,0 +1,265 @@
+//! The start of a run: one batch, whatever the length of the conversation.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::begin_sql::{CREATE_THREAD, Listing, RUN_VERDICT, TAKE_TURN, THREAD_VERDICT};
+use super::body::StoredMessage;
+use super::incoming::{MessageList, made_calls, tool_call_id};
+use super::row::Fields;
+use super::title::provisional_title;
+use super::{
+    BeginRun, Begun, Database, Persistence, PersistentRun, Row, RunStatus, Statement, Store, StoreError,
+};
+use crate::protocol::id::{MessageId, ResourceId, ThreadId, ToolCallId};
+use crate::protocol::message::{Message, MessageBody};
+
+impl<D: Database> Store<D> {
+    /// The start batch: verdicts, thread, new incoming messages, run row, history. Sending it again with the same
+    /// object changes nothing and finds the same. Source: contract 2.2, 2.3, D12.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing is half-written then.
+    pub async fn begin_run(&self, begin: BeginRun) -> Result<Begun, StoreError> {
+        let owner = match &begin.persistence {
+            Persistence::Stateless => return Ok(Begun::Stateless),
+            Persistence::Create(owner) | Persistence::IfThreadExists(owner) => owner.clone(),
+        };
+        let list = MessageList::new(begin.incoming.clone());
+        let (listing, mut statements) = (listing(&begin, &owner, &list), Vec::new());
+        if !begin.read_only {
+            statements = writes(&begin, &listing, &list)?;
+        }
+        let write_count = statements.len();
+        statements.extend(reads(&begin, &listing, &list));
+
+        let mut results = self
+            .database
+            .batch(statements)
+            .await?
+            .into_iter()
+            .skip(write_count);
+        let thread = results.next().unwrap_or_default();
+        let run = results.next().unwrap_or_default();
+        let place = match verdict(&begin, &owner, thread.first(), run.first())? {
+            Ok(place) => place,
+            Err(verdict) => return Ok(verdict),
+        };
+        let window: Vec<Row> = results.next().unwrap_or_default();
+        let versions: Vec<Row> = results.next().unwrap_or_default();
+        let exchange: Vec<Row> = results.next().unwrap_or_default();
+
+        let thread_id = begin.thread_id.as_str();
+        let mut history = BTreeMap::new();
+        for message in self
+            .stored_messages(thread_id, &[window, exchange].concat())
+            .await?
+        {
+            history.insert(message.place, message);
+        }
+        let mut stored = HashMap::new();
+        for (row, message) in versions
+            .iter()
+            .zip(self.stored_messages(thread_id, &versions).await?)
+        {
+            stored.insert(Fields(row).integer("i")?, message);
+        }
+        persistent_run(begin, owner, place, history, list, stored).map(Begun::Persistent)
+    }
+}
+
+/// What the verdict rows say about a run that may go on.
+struct RunPlace {
+    incarnation: String,
+    turn: u64,
+    has_provisional_title: bool,
+}
+
+fn listing(begin: &BeginRun, owner: &ResourceId, list: &MessageList) -> Listing {
+    Listing {
+        scope: [
+            owner.as_str().into(),
+            begin.thread_id.as_str().into(),
+            begin.run_id.as_str().into(),
+            begin.now_ms.into(),
+        ],
+        identity_chunks: list.identity_chunks(),
+        only_if_nobody_waits: match begin.persistence {
+            Persistence::IfThreadExists(_) => true,
+            Persistence::Create(_) | Persistence::Stateless => false,
+        },
+    }
+}
+
+fn writes(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Result<Vec<Statement>, StoreError> {
+    let [owner, thread, run, now] = listing.scope.clone();
+    let object = begin.object.to_base64url();
+    let mut statements = Vec::new();
+    match begin.persistence {
+        Persistence::Create(_) => statements.push(Statement::new(
+            CREATE_THREAD,
+            vec![
+                owner.clone(),
+                thread.clone(),
+                run.clone(),
+                begin.incarnation.as_str().into(),
+                now.clone(),
+            ],
+        )),
+        Persistence::IfThreadExists(_) | Persistence::Stateless => {}
+    }
+    let (rows, pieces) = list.row_chunks(&[])?;
+    if !rows.is_empty() {
+        statements.push(listing.show_listed());
+        statements.push(listing.supersede_unlisted());
+    }
+    statements.extend(rows.into_iter().map(|rows| listing.upsert(rows)));
+    statements.extend(pieces.into_iter().map(|rows| listing.upsert_pieces(rows)));
+    statements.push(listing.insert_run(begin.agent_id.as_str(), &object, begin.deadline_ms));
+    let title = provisional_title(list.as_slice());
+    statements.push(Statement::new(
+        TAKE_TURN,
+        vec![owner, thread, run, object.into(), now, title.into()],
+    ));
+    Ok(statements)
+}
+
+fn reads(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Vec<Statement> {
+    let [owner, thread, run, now] = listing.scope.clone();
+    let last_messages = u64::from(begin.last_messages);
+    let counted = u64::try_from(list.counted()).unwrap_or(u64::MAX);
+    let mut statements = vec![
+        Statement::new(THREAD_VERDICT, vec![owner.clone(), thread, now]),
+        Statement::new(RUN_VERDICT, vec![owner, run]),
+        listing.window(last_messages, last_messages.saturating_sub(counted)),
+        listing.stored_versions(),
+    ];
+    if list.has_results() {
+        statements.push(listing.exchange());
+    }
+    statements
+}
+
+/// `Err` holds the verdict of a run that does not go on with its thread.
+fn verdict(
+    begin: &BeginRun,
+    owner: &ResourceId,
+    thread: Option<&Row>,
+    run: Option<&Row>,
+) -> Result<Result<RunPlace, Begun>, StoreError> {
+    let (thread, run) = (thread.map(Fields), run.map(Fields));
+    if let Some(thread) = thread
+        && thread.text("resource_id")? != owner.as_str()
+    {
+        return Ok(Err(Begun::ForeignThread));
+    }
+    if let Some(run) = run
+        && run.text("object")? != begin.object.to_base64url()
+    {
+        let status = RunStatus::parse(run.text("status")?).ok_or(StoreError::Corrupt("status"))?;
+        return Ok(Err(Begun::Conflict {
+            status: status.at(begin.now_ms, run.integer("deadline_ms")?),
+            thread_id: run.id("thread_id", ThreadId::new)?,
+        }));
+    }
+    let must_exist = match begin.persistence {
+        Persistence::IfThreadExists(_) => true,
+        Persistence::Create(_) | Persistence::Stateless => false,
+    };
+    if must_exist && run.is_none() {
+        let waits = thread.map_or(Ok(true), |thread| thread.truth("waits"))?;
+        if waits {
+            return Ok(Err(Begun::Stateless));
+        }
+    }
+    let has_provisional_title = match thread {
+        Some(thread) => thread.optional_text("title_origin")? == Some("provisional"),
+        None => false,
+    };
+    Ok(Ok(match run {
+        Some(run) => RunPlace {
+            incarnation: run.text("incarnation")?.to_owned(),
+            turn: run.integer("turn")?,
+            has_provisional_title,
+        },
+        // The row is there unless nothing was written.
+        None if begin.read_only => RunPlace {
+            incarnation: String::new(),
+            turn: 0,
+            has_provisional_title: false,
+        },
+        None => return Err(StoreError::Corrupt("runs")),
+    }))
+}
+
+fn persistent_run(
+    begin: BeginRun,
+    owner: ResourceId,
+    place: RunPlace,
+    history: BTreeMap<u64, StoredMessage>,
+    list: MessageList,
+    mut stored: HashMap<u64, StoredMessage>,
+) -> Result<PersistentRun, StoreError> {
+    let mut model_input = Vec::new();
+    let mut open_calls: Vec<ToolCallId> = Vec::new();
+    let mut take = |message: StoredMessage| {
+        open_calls.extend(
+            message
+                .open_calls
+                .iter()
+                .map(|call| ToolCallId::new(call.as_str())),
+        );
+        message.into_message()
+    };
+    // A result whose call is outside the window would say nothing: the window starts behind it.
+    let mut calls_before: HashSet<ToolCallId> = HashSet::new();
+    for message in history.into_values() {
+        let message = take(message)?;
+        calls_before.extend(made_calls(&message).cloned());
+        if tool_call_id(&message).is_none_or(|call| calls_before.contains(call)) {
+            model_input.push(message);
+        }
+    }
+    for (index, message) in (0u64..).zip(list.into_vec()) {
+        model_input.push(match stored.remove(&index) {
+            Some(version) => take(version)?,
+            None => message,
+        });
+    }
+    let answered: HashSet<&ToolCallId> = model_input.iter().filter_map(tool_call_id).collect();
+    open_calls.retain(|call| !answered.contains(call));
+    let user_message_id = model_input.iter().rev().find_map(user_message_id);
+    Ok(PersistentRun {
+        run_id: begin.run_id,
+        thread_id: begin.thread_id,
+        owner,
+        incarnation: place.incarnation,
+        turn: place.turn,
+        user_message_id,
+        read_only: begin.read_only,
+        model_input,
+        pending_tool_call_ids: open_calls,
+        has_provisional_title: place.has_provisional_title,
+    })
+}
+
+fn user_message_id(message: &Message) -> Option<MessageId> {
+    match message.body {
+        MessageBody::User { .. } => Some(message.id.clone()),
+        MessageBody::Assistant { .. }
+        | MessageBody::System { .. }
+        | MessageBody::Developer { .. }
+        | MessageBody::Tool { .. }
+        | MessageBody::Activity { .. }
+        | MessageBody::Reasoning { .. } => None,
+    }
+}
+
+impl StoredMessage {
+    /// The message, under the id it is stored by.
+    pub(super) fn into_message(self) -> Result<Message, StoreError> {
+        let mut message: Message =
+            serde_json::from_str(&self.body).map_err(|_| StoreError::Corrupt("body"))?;
+        message.id = MessageId::new(self.id);
+        Ok(message)
+    }
+}

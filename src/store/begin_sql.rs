@@ -1,0 +1,275 @@
+//! SQL of the start batch.
+//!
+//! A batch cannot branch, so each write carries its condition ([`gate`]): the thread is the owner's and the owner has
+//! no run of this id. The run row goes in last; a batch sent again after its answer was lost therefore writes nothing
+//! and reads the same. In every statement `?1` is the owner, `?2` the thread and `?3` the run.
+
+use super::body::MESSAGE_COLUMNS;
+use super::{Parameter, Statement};
+
+/// Places per turn: a message's place is turn * `TURN_PLACES` + index in the turn.
+pub(super) const TURN_PLACES: u64 = 1 << 20;
+
+/// Index in the turn of a run's first produced message; incoming ones are below.
+pub(super) const PRODUCED_INDEX: u64 = 1 << 19;
+
+/// Pending calls are looked for in this many messages that have any, newest first, so that a long thread of a client
+/// that answers with its next run does not cost more and more.
+const PENDING_MESSAGES_MAX: u32 = 64;
+
+/// Whether a run of the thread waits for front-end results. Parameters: owner, thread, now.
+pub(super) const THREAD_VERDICT: &str = "
+SELECT resource_id, incarnation, title_origin, EXISTS (
+  SELECT 1 FROM runs r
+  WHERE r.resource_id = ?1 AND r.thread_id = ?2 AND r.status IN ('running', 'waiting')
+    AND r.status = 'waiting' AND r.deadline_ms > ?3
+) AS waits
+FROM threads WHERE id = ?2";
+
+/// Parameters: owner, run.
+pub(super) const RUN_VERDICT: &str = "
+SELECT thread_id, incarnation, object, status, deadline_ms, turn FROM runs WHERE id = ?2 AND resource_id = ?1";
+
+/// Parameters: owner, thread, run, incarnation, now.
+pub(super) const CREATE_THREAD: &str = "
+INSERT INTO threads (id, resource_id, incarnation, metadata, next_turn, created_at_ms, updated_at_ms)
+SELECT ?2, ?1, ?4, '{}', 1, ?5, ?5
+WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?3 AND resource_id = ?1)
+ON CONFLICT (id) DO NOTHING";
+
+/// Takes the turn. Only the batch that inserted the run row finds it with the turn that is next.
+/// Parameters: owner, thread, run, object, now, title.
+pub(super) const TAKE_TURN: &str = "
+UPDATE threads SET
+  next_turn = next_turn + 1,
+  updated_at_ms = max(updated_at_ms, ?5),
+  title = coalesce(title, ?6),
+  title_origin = coalesce(title_origin, 'provisional')
+WHERE id = ?2 AND resource_id = ?1 AND EXISTS (
+  SELECT 1 FROM runs r
+  WHERE r.id = ?3 AND r.resource_id = ?1 AND r.object = ?4
+    AND r.turn = threads.next_turn AND r.incarnation = threads.incarnation
+)";
+
+/// First place of the run's turn, before and after the run row and the turn are written.
+const TURN_START: &str = "(1048576 * coalesce(
+    (SELECT turn FROM runs WHERE id = ?3 AND resource_id = ?1), (SELECT next_turn FROM threads WHERE id = ?2)
+  ))";
+
+/// The condition of every write. Parameter `?4`: now.
+fn gate(only_if_nobody_waits: bool) -> String {
+    let mut gate = "
+  EXISTS (SELECT 1 FROM threads WHERE id = ?2 AND resource_id = ?1)
+  AND NOT EXISTS (SELECT 1 FROM runs WHERE id = ?3 AND resource_id = ?1)"
+        .to_owned();
+    if only_if_nobody_waits {
+        gate.push_str(
+            "
+  AND NOT EXISTS (
+    SELECT 1 FROM runs r
+    WHERE r.resource_id = ?1 AND r.thread_id = ?2 AND r.status IN ('running', 'waiting')
+      AND r.status = 'waiting' AND r.deadline_ms > ?4
+  )",
+        );
+    }
+    gate
+}
+
+/// What all statements about the incoming messages share.
+pub(super) struct Listing {
+    /// Owner, thread, run, now: `?1` to `?4`.
+    pub scope: [Parameter; 4],
+    /// See `MessageList::identity_chunks`.
+    pub identity_chunks: Vec<String>,
+    /// Writes nothing while a run of the thread waits.
+    pub only_if_nobody_waits: bool,
+}
+
+impl Listing {
+    /// A statement over `listed` (the incoming messages) and `shared` (those that were stored before this run), with
+    /// `own` as its parameters from the given number on.
+    fn statement(&self, own: Vec<Parameter>, sql: impl FnOnce(usize) -> String) -> Statement {
+        let first_own = self.scope.len() + self.identity_chunks.len() + 1;
+        let listed: Vec<String> = (0..self.identity_chunks.len())
+            .map(|chunk| {
+                let parameter = self.scope.len() + 1 + chunk;
+                format!(
+                    "SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?{parameter})"
+                )
+            })
+            .collect();
+        let sql = format!(
+            "
+WITH listed(i, id, call, role) AS ({listed}),
+shared(i, role, message, place) AS (
+  SELECT l.i, l.role, m.rowid, m.place FROM listed l CROSS JOIN messages m
+    ON m.thread_id = ?2 AND m.id = l.id
+  WHERE l.call IS NULL AND m.resource_id = ?1 AND m.place < {TURN_START}
+  UNION ALL
+  SELECT l.i, l.role, m.rowid, m.place FROM listed l CROSS JOIN messages m
+    ON m.resource_id = ?1 AND m.thread_id = ?2 AND m.tool_call_id = l.call
+  WHERE l.call IS NOT NULL AND m.place < {TURN_START}
+),
+pending(place, call) AS (
+  SELECT newest.place, c.value FROM (
+    SELECT place, pending_calls FROM messages
+    WHERE resource_id = ?1 AND thread_id = ?2 AND superseded_by IS NULL AND pending_calls IS NOT NULL
+    ORDER BY place DESC LIMIT {PENDING_MESSAGES_MAX}
+  ) newest, json_each(newest.pending_calls) c
+)
+{}",
+            sql(first_own),
+            listed = listed.join(" UNION ALL "),
+        );
+        let mut parameters = self.scope.to_vec();
+        parameters.extend(self.identity_chunks.iter().map(|chunk| chunk.as_str().into()));
+        parameters.extend(own);
+        Statement::new(sql, parameters)
+    }
+
+    /// Superseded messages of the list are visible again.
+    pub fn show_listed(&self) -> Statement {
+        let gate = gate(self.only_if_nobody_waits);
+        self.statement(Vec::new(), |_| {
+            format!(
+                "UPDATE messages SET superseded_by = NULL
+WHERE rowid IN (SELECT message FROM shared) AND superseded_by IS NOT NULL AND {gate}"
+            )
+        })
+    }
+
+    /// Stored messages after the last shared one that are not in the list are hidden; those of live runs stay.
+    pub fn supersede_unlisted(&self) -> Statement {
+        let gate = gate(self.only_if_nobody_waits);
+        self.statement(Vec::new(), |_| {
+            format!(
+                "UPDATE messages SET superseded_by = ?3
+WHERE resource_id = ?1 AND thread_id = ?2 AND superseded_by IS NULL
+  AND place > (SELECT max(place) FROM shared)
+  AND rowid NOT IN (SELECT message FROM shared)
+  AND run_id NOT IN (
+    SELECT r.id FROM runs r
+    WHERE r.resource_id = ?1 AND r.thread_id = ?2 AND r.status IN ('running', 'waiting') AND r.deadline_ms > ?4
+  )
+  AND {gate}"
+            )
+        })
+    }
+
+    /// New messages after the last shared one, answers to pending calls wherever they are, and changed user content.
+    /// `rows`: see `MessageList::row_chunks`.
+    pub fn upsert(&self, rows: String) -> Statement {
+        let gate = gate(self.only_if_nobody_waits);
+        self.statement(vec![rows.into()], |rows| {
+            format!(
+                "INSERT INTO messages (
+  thread_id, id, resource_id, place, role, tool_call_id, run_id, body, more_pieces, created_at_ms
+)
+SELECT
+  ?2,
+  CASE WHEN n.call IS NOT NULL AND EXISTS (SELECT 1 FROM messages m WHERE m.thread_id = ?2 AND m.id = n.id)
+    THEN n.id || '#' || n.call ELSE n.id END,
+  ?1, {TURN_START} + n.i, n.role, n.call, ?3, n.body, n.more, ?4
+FROM (
+  SELECT value ->> 0 AS i, value ->> 1 AS id, value ->> 2 AS call, value ->> 3 AS role,
+    value ->> 5 AS body, value ->> 6 AS more
+  FROM json_each(?{rows})
+) n
+WHERE {gate} AND CASE WHEN n.i IN (SELECT i FROM shared)
+  THEN n.role = 'user'
+  ELSE n.i > coalesce((SELECT max(i) FROM shared), -1) OR n.call IN (SELECT call FROM pending) END
+ON CONFLICT (thread_id, id) DO UPDATE SET body = excluded.body, more_pieces = excluded.more_pieces
+  WHERE messages.role = 'user' AND excluded.role = 'user'
+    AND (messages.body <> excluded.body OR messages.more_pieces <> excluded.more_pieces)
+ON CONFLICT DO NOTHING"
+            )
+        })
+    }
+
+    /// Continuations of bodies. `rows`: see `MessageList::row_chunks`.
+    pub fn upsert_pieces(&self, rows: String) -> Statement {
+        let gate = gate(self.only_if_nobody_waits);
+        let sql = insert_pieces(
+            5,
+            &format!("(m.place >= {TURN_START} OR m.role = 'user' AND n.role = 'user') AND {gate}"),
+        );
+        let mut parameters = self.scope.to_vec();
+        parameters.push(rows.into());
+        Statement::new(sql, parameters)
+    }
+
+    /// The run row.
+    pub fn insert_run(&self, agent_id: &str, object: &str, deadline_ms: u64) -> Statement {
+        let gate = gate(self.only_if_nobody_waits);
+        let sql = format!(
+            "
+INSERT INTO runs (
+  id, resource_id, thread_id, incarnation, agent_id, object, status, turn, started_at_ms, deadline_ms
+)
+SELECT ?3, ?1, t.id, t.incarnation, ?5, ?6, 'running', t.next_turn, ?4, ?7
+FROM threads t WHERE t.id = ?2 AND {gate}"
+        );
+        let mut parameters = self.scope.to_vec();
+        parameters.extend([agent_id.into(), object.into(), deadline_ms.into()]);
+        Statement::new(sql, parameters)
+    }
+
+    /// The newest visible messages before the first shared one: `after_shared` of them if anything is shared, else
+    /// `last_messages`.
+    pub fn window(&self, last_messages: u64, after_shared: u64) -> Statement {
+        self.statement(vec![last_messages.into(), after_shared.into()], |first| {
+            format!(
+                "SELECT {MESSAGE_COLUMNS} FROM messages m
+WHERE {BEFORE_SHARED}
+ORDER BY m.place DESC
+LIMIT CASE WHEN EXISTS (SELECT 1 FROM shared) THEN ?{} ELSE ?{first} END",
+                first + 1
+            )
+        })
+    }
+
+    /// Everything from the oldest pending call on that an incoming message answers: the window must reach back to it,
+    /// or the answer would say nothing.
+    pub fn exchange(&self) -> Statement {
+        self.statement(Vec::new(), |_| {
+            format!(
+                "SELECT {MESSAGE_COLUMNS} FROM messages m
+WHERE {BEFORE_SHARED} AND m.place >= (SELECT min(p.place) FROM pending p WHERE p.call IN (SELECT call FROM listed))"
+            )
+        })
+    }
+
+    /// Stored versions of incoming messages, with the index in the list; not where the incoming content counts.
+    pub fn stored_versions(&self) -> Statement {
+        self.statement(Vec::new(), |_| {
+            format!(
+                "SELECT s.i, {MESSAGE_COLUMNS} FROM shared s CROSS JOIN messages m ON m.rowid = s.message
+WHERE NOT (m.role = 'user' AND s.role = 'user')"
+            )
+        })
+    }
+}
+
+const BEFORE_SHARED: &str = "m.resource_id = ?1 AND m.thread_id = ?2 AND m.superseded_by IS NULL
+  AND m.role NOT IN ('activity', 'reasoning')
+  AND m.place < coalesce((SELECT min(place) FROM shared), (1048576 * coalesce(
+    (SELECT turn FROM runs WHERE id = ?3 AND resource_id = ?1), (SELECT next_turn FROM threads WHERE id = ?2)
+  )))";
+
+/// Inserts continuations of messages `m` from rows `n` under a condition. A tool message is found by its call: its id
+/// may have been taken.
+pub(super) fn insert_pieces(rows_parameter: usize, condition: &str) -> String {
+    format!(
+        "
+INSERT INTO message_pieces (thread_id, message_id, piece, text)
+SELECT ?2, m.id, n.piece, n.text
+FROM (
+  SELECT value ->> 0 AS id, value ->> 1 AS call, value ->> 2 AS role, value ->> 3 AS piece, value ->> 4 AS text
+  FROM json_each(?{rows_parameter})
+) n CROSS JOIN messages m ON m.rowid = CASE WHEN n.call IS NULL
+  THEN (SELECT rowid FROM messages WHERE thread_id = ?2 AND id = n.id)
+  ELSE (SELECT rowid FROM messages WHERE resource_id = ?1 AND thread_id = ?2 AND tool_call_id = n.call) END
+WHERE {condition}
+ON CONFLICT (thread_id, message_id, piece) DO UPDATE SET text = excluded.text"
+    )
+}

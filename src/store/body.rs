@@ -1,0 +1,171 @@
+//! Message bodies in rows: cut into pieces on the way in, put together on the way out.
+
+use std::collections::HashMap;
+
+use serde_json::json;
+
+use super::row::Fields;
+use super::{Database, Row, Statement, Store, StoreError};
+
+/// Longest piece of a body, in UTF-8 bytes. A body is JSON text, so writing it into a JSON parameter at most doubles
+/// it: one piece always fits [`CHUNK_MAX_BYTES`]. Source: D1's 2 MB for a row or value (known fault B103).
+pub(super) const PIECE_MAX_BYTES: usize = 700_000;
+
+/// Longest `json_each` parameter, in UTF-8 bytes.
+const CHUNK_MAX_BYTES: usize = 1_500_000;
+
+/// Cuts a body at character boundaries; never empty.
+pub(super) fn pieces(body: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = body;
+    while rest.len() > PIECE_MAX_BYTES {
+        let end = (1..=PIECE_MAX_BYTES)
+            .rev()
+            .find(|at| rest.is_char_boundary(*at))
+            .unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces.push(rest);
+    pieces
+}
+
+/// Joins JSON rows to as few JSON arrays as fit a parameter each.
+pub(super) fn chunks(rows: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut chunks: Vec<String> = Vec::new();
+    for row in rows {
+        match chunks.last_mut() {
+            Some(chunk) if chunk.len() + row.len() + 1 < CHUNK_MAX_BYTES => chunk.push(','),
+            Some(_) | None => chunks.push("[".to_owned()),
+        }
+        if let Some(chunk) = chunks.last_mut() {
+            chunk.push_str(&row);
+        }
+    }
+    for chunk in &mut chunks {
+        chunk.push(']');
+    }
+    chunks
+}
+
+/// A row of a message: its id, its place and its whole body.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct StoredMessage {
+    pub id: String,
+    pub role: String,
+    pub place: u64,
+    pub created_at_ms: u64,
+    /// Calls marked pending that have no result in storage.
+    pub open_calls: Vec<String>,
+    /// JSON text.
+    pub body: String,
+}
+
+/// Columns [`StoredMessage`] is read from, of `messages m`, for owner `?1` and thread `?2`.
+pub(super) const MESSAGE_COLUMNS: &str = "
+  m.id, m.role, m.place, m.created_at_ms, m.body, m.more_pieces,
+  (SELECT json_group_array(c.value) FROM json_each(m.pending_calls) c
+   WHERE NOT EXISTS (
+     SELECT 1 FROM messages t WHERE t.resource_id = ?1 AND t.thread_id = ?2 AND t.tool_call_id = c.value
+   )) AS open_calls";
+
+impl<D: Database> Store<D> {
+    /// Reads messages of one thread whose owner is already proven.
+    ///
+    /// Only a body that is in pieces costs a second batch: reading the pieces in the first one would read every row of
+    /// the page twice, for messages that hardly anyone has.
+    pub(super) async fn stored_messages(
+        &self,
+        thread_id: &str,
+        rows: &[Row],
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        let mut messages = Vec::with_capacity(rows.len());
+        let mut piece_counts: HashMap<String, u64> = HashMap::new();
+        for row in rows {
+            let fields = Fields(row);
+            let message = StoredMessage {
+                id: fields.text("id")?.to_owned(),
+                role: fields.text("role")?.to_owned(),
+                place: fields.integer("place")?,
+                created_at_ms: fields.integer("created_at_ms")?,
+                open_calls: serde_json::from_str(fields.text("open_calls")?)
+                    .map_err(|_| StoreError::Corrupt("open_calls"))?,
+                body: fields.text("body")?.to_owned(),
+            };
+            let more = fields.integer("more_pieces")?;
+            if more > 0 {
+                piece_counts.insert(message.id.clone(), more);
+            }
+            messages.push(message);
+        }
+        if !piece_counts.is_empty() {
+            let mut continuations = self.continuations(thread_id, &piece_counts).await?;
+            for message in &mut messages {
+                if let Some(rest) = continuations.remove(&message.id) {
+                    message.body.push_str(&rest);
+                }
+            }
+        }
+        Ok(messages)
+    }
+
+    async fn continuations(
+        &self,
+        thread_id: &str,
+        piece_counts: &HashMap<String, u64>,
+    ) -> Result<HashMap<String, String>, StoreError> {
+        let wanted = chunks(
+            piece_counts
+                .iter()
+                .map(|(id, count)| json!([id, count]).to_string()),
+        );
+        let statements = wanted
+            .into_iter()
+            .map(|ids| Statement::new(PIECES, vec![thread_id.into(), ids.into()]));
+        let mut continuations: HashMap<String, String> = HashMap::new();
+        for row in self.database.batch(statements.collect()).await?.iter().flatten() {
+            let fields = Fields(row);
+            let text = fields.text("text")?;
+            continuations
+                .entry(fields.text("message_id")?.to_owned())
+                .or_default()
+                .push_str(text);
+        }
+        Ok(continuations)
+    }
+}
+
+/// A replaced body may leave pieces of a longer one behind: the count says which are alive.
+const PIECES: &str = "
+SELECT p.message_id, p.text
+FROM json_each(?2) wanted CROSS JOIN message_pieces p
+  ON p.thread_id = ?1 AND p.message_id = wanted.value ->> 0 AND p.piece <= wanted.value ->> 1
+ORDER BY p.message_id, p.piece";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_cut_at_characters_and_join_to_the_body() {
+        assert_eq!(pieces(""), [""]);
+        assert_eq!(pieces("short"), ["short"]);
+        let body = "é".repeat(PIECE_MAX_BYTES);
+        let body = format!("x{body}");
+        let cut = pieces(&body);
+        let lengths: Vec<usize> = cut.iter().map(|piece| piece.len()).collect();
+        assert_eq!(lengths, [PIECE_MAX_BYTES - 1, PIECE_MAX_BYTES, 2]);
+        assert_eq!(cut.concat(), body);
+    }
+
+    #[test]
+    fn chunks_are_arrays_below_the_limit() {
+        assert_eq!(chunks([]), Vec::<String>::new());
+        assert_eq!(chunks(["[1]".to_owned(), "[2]".to_owned()]), ["[[1],[2]]"]);
+        let row = format!("[\"{}\"]", "\\\"".repeat(PIECE_MAX_BYTES));
+        let chunks = chunks([row.clone(), "[1]".to_owned(), row]);
+        assert_eq!(chunks.len(), 2);
+        assert!(chunks.iter().all(|chunk| chunk.len() < CHUNK_MAX_BYTES));
+    }
+}

@@ -1,0 +1,184 @@
+//! A [`Database`] over native SQLite with the real migrations, as strict as D1 and stricter.
+//!
+//! One batch = one transaction. Integers are bound as doubles, as the D1 binding does. Every statement is checked
+//! against D1's limits and against its query plan: a scan of a whole table fails the test.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+
+use io_bridge::store::{Database, DatabaseError, Parameter, Row, Statement};
+use rusqlite::types::{Value as SqlValue, ValueRef};
+use rusqlite::{Connection, params_from_iter};
+use serde_json::Value;
+
+/// The database and what was asked of it.
+pub struct Sqlite {
+    connection: RefCell<Connection>,
+    batch_count: Cell<usize>,
+    statement_count: Cell<usize>,
+    row_count: Cell<usize>,
+    fault: RefCell<Option<DatabaseError>>,
+    lose_answers: Cell<usize>,
+}
+
+impl Sqlite {
+    /// An empty database with every migration applied in order.
+    pub fn new() -> Self {
+        let connection = Connection::open_in_memory().unwrap();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+        let mut files: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "sql"))
+            .collect();
+        files.sort();
+        for file in files {
+            connection
+                .execute_batch(&std::fs::read_to_string(file).unwrap())
+                .unwrap();
+        }
+        Self {
+            connection: RefCell::new(connection),
+            batch_count: Cell::new(0),
+            statement_count: Cell::new(0),
+            row_count: Cell::new(0),
+            fault: RefCell::new(None),
+            lose_answers: Cell::new(0),
+        }
+    }
+
+    /// Batches, statements and result rows since the last call.
+    pub fn take_counts(&self) -> (usize, usize, usize) {
+        (
+            self.batch_count.take(),
+            self.statement_count.take(),
+            self.row_count.take(),
+        )
+    }
+
+    /// Every later batch fails with this, until `None`.
+    pub fn set_fault(&self, fault: Option<DatabaseError>) {
+        *self.fault.borrow_mut() = fault;
+    }
+
+    /// The next batch is applied, but its caller hears that the database is not available.
+    pub fn lose_next_answer(&self) {
+        self.lose_answers.set(1);
+    }
+
+    /// Rows of a query of the test's own, each as a JSON array's text.
+    pub fn rows(&self, sql: &str) -> Vec<String> {
+        let connection = self.connection.borrow();
+        query(&connection, &Statement::new(sql.to_owned(), Vec::new()))
+            .unwrap()
+            .into_iter()
+            .map(|row| Value::Array(row.into_iter().map(|(_, value)| value).collect()).to_string())
+            .collect()
+    }
+}
+
+impl Database for Sqlite {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, DatabaseError> {
+        if let Some(fault) = self.fault.borrow().clone() {
+            return Err(fault);
+        }
+        self.batch_count.set(self.batch_count.get() + 1);
+        self.statement_count
+            .set(self.statement_count.get() + statements.len());
+        let mut connection = self.connection.borrow_mut();
+        let transaction = connection.transaction().unwrap();
+        let mut results = Vec::new();
+        for statement in &statements {
+            assert_within_limits(statement);
+            assert_no_scan(&transaction, statement);
+            // Dropping the transaction rolls back.
+            let rows = query(&transaction, statement).map_err(|error| {
+                let text = error.to_string();
+                match DatabaseError::from_text(&text) {
+                    DatabaseError::Unavailable(text) | DatabaseError::Refused(text) => {
+                        panic!("{text}\n{}", statement.sql)
+                    }
+                    constraint @ DatabaseError::Constraint(_) => constraint,
+                }
+            })?;
+            self.row_count.set(self.row_count.get() + rows.len());
+            results.push(rows);
+        }
+        transaction.commit().unwrap();
+        if self.lose_answers.take() > 0 {
+            return Err(DatabaseError::Unavailable("the answer was lost".to_owned()));
+        }
+        Ok(results)
+    }
+}
+
+fn query(connection: &Connection, statement: &Statement) -> rusqlite::Result<Vec<Row>> {
+    let mut prepared = connection.prepare(&statement.sql)?;
+    let names: Vec<String> = prepared.column_names().into_iter().map(str::to_owned).collect();
+    let mut rows = prepared.query(params_from_iter(statement.parameters.iter().map(bound)))?;
+    let mut result = Vec::new();
+    while let Some(row) = rows.next()? {
+        let columns = names.iter().enumerate().map(|(index, name)| {
+            let value = match row.get_ref(index).unwrap() {
+                ValueRef::Null => Value::Null,
+                ValueRef::Integer(number) => number.into(),
+                ValueRef::Real(number) => number.into(),
+                ValueRef::Text(text) => std::str::from_utf8(text).unwrap().into(),
+                ValueRef::Blob(_) => panic!("no column holds a blob"),
+            };
+            (name.clone(), value)
+        });
+        result.push(columns.collect());
+    }
+    Ok(result)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "what the D1 binding does")]
+fn bound(parameter: &Parameter) -> SqlValue {
+    match parameter {
+        Parameter::Text(text) => SqlValue::Text(text.clone()),
+        Parameter::Integer(number) => SqlValue::Real(*number as f64),
+        Parameter::Null => SqlValue::Null,
+    }
+}
+
+fn assert_within_limits(statement: &Statement) {
+    assert!(statement.parameters.len() <= 100, "{}", statement.sql);
+    assert!(
+        statement.sql.len() <= 100_000,
+        "{} bytes of SQL",
+        statement.sql.len()
+    );
+    for parameter in &statement.parameters {
+        if let Parameter::Text(text) = parameter {
+            assert!(text.len() <= 2_000_000, "a parameter of {} bytes", text.len());
+        }
+    }
+}
+
+fn assert_no_scan(connection: &Connection, statement: &Statement) {
+    let explained = Statement::new(
+        format!("EXPLAIN QUERY PLAN {}", statement.sql),
+        statement.parameters.clone(),
+    );
+    for row in query(connection, &explained).unwrap() {
+        let step = row.get("detail").and_then(Value::as_str).unwrap();
+        for table in [
+            "threads",
+            "deleted_threads",
+            "runs",
+            "messages",
+            "message_pieces",
+            "m",
+            "r",
+            "t",
+        ] {
+            let scan = format!("SCAN {table}");
+            assert!(
+                step != scan && !step.starts_with(&format!("{scan} ")),
+                "{step}:\n{}",
+                statement.sql
+            );
+        }
+    }
+}
