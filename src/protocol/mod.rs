@@ -17,3 +17,4 @@ mod message_decode;
 pub mod thread;
 pub mod time;
 pub mod tool;
+pub mod tool_result;
