@@ -19,6 +19,7 @@ pub use auth::{Auth, BearerToken, TokenOwner};
 pub use variables::{VARIABLES, Variable, VariableKind};
 
 use crate::protocol::id::AgentId;
+pub use crate::protocol::thread::ListShape;
 use crate::protocol::thread::MessageForm;
 use crate::provider::table;
 use crate::tool::names as tool_names;
@@ -71,16 +72,6 @@ pub struct Config {
     /// What a request may weigh.
     pub limits: Limits,
     agents: Vec<Rc<AgentConfig>>,
-}
-
-/// Shape of the thread and agent lists. Source: D18.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ListShape {
-    /// `{"threads": [...], ...}`
-    #[default]
-    Object,
-    /// `[...]`
-    Array,
 }
 
 /// How grave a log line must be to be written, in rising order.

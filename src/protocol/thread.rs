@@ -118,3 +118,25 @@ pub struct Page<T> {
     /// Continues after the last row without drift; thread lists only.
     pub next_cursor: Option<String>,
 }
+
+impl<T> Page<T> {
+    /// A page of nothing.
+    pub fn empty() -> Self {
+        Self {
+            items: Vec::new(),
+            total: 0,
+            has_more: false,
+            next_cursor: None,
+        }
+    }
+}
+
+/// Shape of the thread and agent lists, `LIST_SHAPE`. Source: D18.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ListShape {
+    /// `{"threads": [...], ...}`
+    #[default]
+    Object,
+    /// `[...]`
+    Array,
+}
