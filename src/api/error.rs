@@ -38,7 +38,7 @@ error_codes! {
     400 InvalidJson = "invalid_json", "The body is not JSON, or not an object where one is needed.";
     400 InvalidBody = "invalid_body", "Members of the body are missing or wrong; `issues` names them.";
     400 InvalidQuery = "invalid_query", "Query parameters are wrong; `issues` names them.";
-    400 OwnerRequired = "owner_required", "A list was asked for without saying whose.";
+    400 OwnerRequired = "owner_required", "A list or a new thread needs a `resourceId`.";
     400 UnsupportedProtocolVersion = "unsupported_protocol_version", "The input declares another major than 1.";
     401 Unauthenticated = "unauthenticated", "No credentials, or wrong ones.";
     403 Forbidden = "forbidden", "The thread, run or resource belongs to another owner.";
@@ -53,7 +53,7 @@ error_codes! {
     409 GenerationChanged = "generation_changed", "The run was restarted; read its events from 0.";
     410 ToolCallExpired = "tool_call_expired", "The call's deadline has passed.";
     410 RunOver = "run_over", "The run has ended and takes or gives nothing more.";
-    413 BodyTooLarge = "body_too_large", "The body or one of its members is over its limit.";
+    413 BodyTooLarge = "body_too_large", "The body is over its limit, or holds too many messages or tools.";
     415 UnsupportedMediaType = "unsupported_media_type", "The body's content type is not JSON.";
     429 UpstreamRateLimited = "upstream_rate_limited", "The model's provider asks to wait; see `Retry-After`.";
     500 InternalError = "internal_error", "A fault of this server.";
@@ -181,12 +181,9 @@ impl ApiError {
         Self::new(ErrorCode::InvalidQuery, "The query parameters are not valid.").with_issues(issues)
     }
 
-    /// A list without an owner (D4).
+    /// A list or a new thread without an owner (D4).
     pub fn owner_required() -> Self {
-        Self::new(
-            ErrorCode::OwnerRequired,
-            "The query parameter resourceId is required.",
-        )
+        Self::new(ErrorCode::OwnerRequired, "A resourceId is required.")
     }
 
     /// Another protocol major.
@@ -281,6 +278,14 @@ impl ApiError {
     pub fn body_too_large(limit_bytes: usize) -> Self {
         let message = format!("The request body is larger than {limit_bytes} bytes.");
         Self::new(ErrorCode::BodyTooLarge, message)
+    }
+
+    /// More than this many messages or tools.
+    pub fn too_many(what: &str, limit_count: usize) -> Self {
+        Self::new(
+            ErrorCode::BodyTooLarge,
+            format!("There are more than {limit_count} {what}."),
+        )
     }
 
     /// Not JSON by its content type.
