@@ -1,8 +1,10 @@
 //! The HTTP surface as data: which route, who calls, what an error looks like. Pure; knows nothing of runs.
 
 pub mod auth;
+pub mod body;
 pub mod cors;
 pub mod error;
 pub mod percent;
 pub mod query;
+pub mod reply;
 pub mod route;
