@@ -42,7 +42,7 @@ impl Database for D1 {
         // The crate's own Display prints a debug dump with a stack: only the message is wanted.
         self.run(&statements)
             .await
-            .map_err(|error| DatabaseError::Unavailable(describe(&error.into())))
+            .map_err(|error| DatabaseError::from_text(&describe(&error.into())))
     }
 }
 

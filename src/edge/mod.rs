@@ -12,6 +12,7 @@ mod http;
 mod ids;
 mod live_run;
 mod log;
+mod outbox;
 mod outlet;
 mod ports;
 mod reply;

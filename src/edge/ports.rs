@@ -1,12 +1,16 @@
 //! The ports of a run, on the platform.
 
+use wasm_bindgen_futures::spawn_local;
+
 use super::clock::PlatformClock;
 use super::database::D1;
 use super::http::FetchClient;
 use super::ids::RandomIds;
 use super::log::ConsoleLog;
-use crate::run::ports::{OutboxFull, Ports};
-use crate::store::{EndRun, PersistentRun};
+use super::outbox::Outbox;
+use super::watchdog::{ALARM_EVERY, Watchdog};
+use crate::run::ports::{Level, Log, OutboxFull, Ports};
+use crate::store::{EndRun, PersistentRun, end_batch};
 
 /// All ports of one run.
 #[derive(Debug)]
@@ -15,6 +19,10 @@ pub struct PlatformPorts {
     pub database: Option<D1>,
     /// With the ids of the run on each line.
     pub log: ConsoleLog,
+    /// Keeps what the database does not take.
+    pub outbox: Outbox,
+    /// Has it delivered.
+    pub watchdog: Watchdog,
 }
 
 impl Ports for PlatformPorts {
@@ -44,7 +52,15 @@ impl Ports for PlatformPorts {
         &self.log
     }
 
-    fn keep_undelivered(&self, _run: &PersistentRun, _end: &EndRun) -> Result<(), OutboxFull> {
-        Err(OutboxFull)
+    fn keep_undelivered(&self, run: &PersistentRun, end: &EndRun) -> Result<(), OutboxFull> {
+        let batch = end_batch(run, end.clone()).map_err(|_| OutboxFull)?;
+        if let Err(error) = self.outbox.keep(&batch) {
+            self.log
+                .line(Level::Error, "end_batch_not_kept", &[("error", &error)]);
+            return Err(OutboxFull);
+        }
+        let watchdog = self.watchdog.clone();
+        spawn_local(async move { watchdog.rearm(ALARM_EVERY).await });
+        Ok(())
     }
 }

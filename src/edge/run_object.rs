@@ -11,12 +11,13 @@ use super::clock::PlatformClock;
 use super::env;
 use super::live_run::LiveRun;
 use super::log::ConsoleLog;
+use super::outbox::Outbox;
 use super::outlet::{AttachFault, Outlet};
 use super::ports::PlatformPorts;
 use super::reply::Answer;
 use super::run_calls::{RunCall, Start};
 use super::stream::describe;
-use super::watchdog::{Watchdog, WatchedRun};
+use super::watchdog::{ALARM_EVERY, Watchdog, WatchedRun};
 use crate::api::error::ApiError;
 use crate::binding::event_log::EventLogGap;
 use crate::config::Config;
@@ -25,6 +26,7 @@ use crate::protocol::input::RunAgentInput;
 use crate::protocol::tool::ToolResult;
 use crate::run::ports::{Clock, Level, Log};
 use crate::run::{RunSetup, run};
+use crate::store::{Store, StoreError};
 
 /// The object. Its state lives in cells that are never borrowed over a wait: requests interleave.
 #[durable_object(alarm)]
@@ -53,11 +55,10 @@ impl DurableObject for RunObject {
     }
 
     async fn alarm(&self) -> worker::Result<Response> {
-        let is_alive = self.live().is_some_and(|run| run.ended().is_none());
-        if is_alive {
-            self.watchdog().rearm().await;
+        if self.live().is_some_and(|run| run.ended().is_none()) {
+            self.watchdog().rearm(ALARM_EVERY).await;
         } else {
-            self.close_orphan().await;
+            self.look_after().await;
         }
         Response::empty()
     }
@@ -114,7 +115,9 @@ impl RunObject {
         let run_id = setup.input.run_id.clone();
         let ports = PlatformPorts {
             database: env::database(&self.env),
-            log: log.clone(),
+            log,
+            outbox: self.outbox(),
+            watchdog: self.watchdog(),
         };
         self.state
             .wait_until(drive(setup, ports, run, head, self.watchdog()));
@@ -130,7 +133,7 @@ impl RunObject {
         let agent = config
             .agent(Some(&start.agent_id))
             .ok_or_else(ApiError::agent_not_found)?;
-        let object = ObjectAddress::from_hex(&self.state.id().to_string()).ok_or_else(ApiError::internal)?;
+        let object = self.address().ok_or_else(ApiError::internal)?;
         Ok(RunSetup {
             input: RunAgentInput::decode(text)?.input,
             target: env::model_target(&self.env, &agent),
@@ -169,27 +172,59 @@ impl RunObject {
     /// Worker asks the database then.
     async fn admitted(&self, run_id: &RunId, caller: Option<&ResourceId>) -> Result<Rc<LiveRun>, ApiError> {
         let Some(run) = self.live() else {
-            self.close_orphan().await;
+            self.look_after().await;
             return Err(ApiError::run_over());
         };
         run.admit(run_id, caller)?;
         Ok(run)
     }
 
-    /// A row without a loop: the run was lost with the object's memory. Breaks its streams.
-    async fn close_orphan(&self) {
-        let watchdog = self.watchdog();
-        let Some(WatchedRun { run_id, .. }) = watchdog.orphan().await else {
+    /// No loop lives here. What the database must still take goes first; then a row without a loop: its run was lost
+    /// with the object's memory, and is closed in the database and its streams are broken.
+    async fn look_after(&self) {
+        let (watchdog, log) = (self.watchdog(), self.log());
+        if let Some(database) = env::database(&self.env)
+            && let Some(pause) = self.outbox().deliver(&Store::new(database), &log).await
+        {
+            return watchdog.rearm(pause).await;
+        }
+        let Some(lost) = watchdog.orphan().await else {
+            if self.outbox().is_made() {
+                watchdog.clear().await;
+            }
             return;
         };
-        let log = self.log().with("runId", run_id.as_str());
+        let log = log.with("runId", lost.run_id.as_str());
         log.line(Level::Error, "run_interrupted", &[]);
+        if let Err(error) = self.close(&lost).await {
+            log.line(Level::Error, "run_not_closed", &[("error", &error)]);
+            return watchdog.rearm(ALARM_EVERY).await;
+        }
         watchdog.clear().await;
         watchdog.break_streams();
     }
 
+    async fn close(&self, lost: &WatchedRun) -> Result<(), StoreError> {
+        let database = env::database(&self.env);
+        let (Some(owner), Some(database), Some(object)) = (&lost.owner, database, self.address()) else {
+            return Ok(());
+        };
+        let store = Store::new(database);
+        store
+            .close_orphan(owner, &lost.run_id, object, PlatformClock.now_ms())
+            .await
+    }
+
+    fn address(&self) -> Option<ObjectAddress> {
+        ObjectAddress::from_hex(&self.state.id().to_string())
+    }
+
     fn live(&self) -> Option<Rc<LiveRun>> {
         self.run.borrow().clone()
+    }
+
+    fn outbox(&self) -> Outbox {
+        Outbox::new(Rc::clone(&self.state))
     }
 
     fn watchdog(&self) -> Watchdog {

@@ -17,6 +17,7 @@ use worker::State;
 
 use super::clock::{PlatformClock, call_later};
 use super::log::ConsoleLog;
+use super::outbox::Outbox;
 use crate::protocol::id::{ResourceId, RunId};
 use crate::run::ports::{Clock, Level, Log};
 
@@ -24,7 +25,7 @@ use crate::run::ports::{Clock, Level, Log};
 const ROW_AFTER_MS: u64 = 10_000;
 
 /// How often the alarm looks.
-const ALARM_EVERY: Duration = Duration::from_secs(30);
+pub const ALARM_EVERY: Duration = Duration::from_secs(30);
 
 /// How long after the last answer the streams are broken, in milliseconds.
 const BREAK_AFTER_MS: u32 = 100;
@@ -73,12 +74,9 @@ impl Watchdog {
         end
     }
 
-    /// The loop lives: look again later.
-    pub async fn rearm(&self) {
-        self.note(
-            "watchdog_not_armed",
-            self.state.storage().set_alarm(ALARM_EVERY).await,
-        );
+    /// Looks again later.
+    pub async fn rearm(&self, after: Duration) {
+        self.note("watchdog_not_armed", self.state.storage().set_alarm(after).await);
     }
 
     /// The run whose loop is gone, if there is one.
@@ -92,11 +90,17 @@ impl Watchdog {
         }
     }
 
-    /// Forgets everything the object has stored.
+    /// The run is over: forgets everything the object has stored, but for what the database must still take.
     pub async fn clear(&self) {
         let storage = self.state.storage();
-        self.note("watchdog_not_cleared", storage.delete_alarm().await);
-        self.note("watchdog_not_cleared", storage.delete_all().await);
+        let cleared = if Outbox::new(Rc::clone(&self.state)).is_empty() {
+            let no_alarm = storage.delete_alarm().await;
+            no_alarm.and(storage.delete_all().await)
+        } else {
+            let no_row = storage.delete(ROW_KEY).await.map(|_| ());
+            no_row.and(storage.set_alarm(ALARM_EVERY).await)
+        };
+        self.note("watchdog_not_cleared", cleared);
     }
 
     /// Resets the object, which breaks every stream it still holds open; called from a timer of the platform, because
