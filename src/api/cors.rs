@@ -39,13 +39,28 @@ pub enum AllowedOrigin {
     },
 }
 
+/// An entry that is no origin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{entry:?} is not an origin like https://app.example.com or https://*.example.com")]
+pub struct OriginFault {
+    /// The entry.
+    pub entry: String,
+}
+
 impl CorsOrigins {
-    /// Takes the configured list, checked there: lower case, no path. An empty one and `["*"]` mean any origin.
-    pub fn new(entries: &[String]) -> Self {
+    /// Reads the configured list; an empty one and `["*"]` mean any origin.
+    ///
+    /// # Errors
+    /// [`OriginFault`] for the first entry that is no origin, `*` beside others included.
+    pub fn parse(entries: &[String]) -> Result<Self, OriginFault> {
         match entries {
-            [] => Self::Any,
-            [entry] if entry == "*" => Self::Any,
-            entries => Self::List(entries.iter().map(|entry| AllowedOrigin::new(entry)).collect()),
+            [] => Ok(Self::Any),
+            [entry] if entry == "*" => Ok(Self::Any),
+            entries => entries
+                .iter()
+                .map(|entry| AllowedOrigin::parse(entry))
+                .collect::<Result<_, _>>()
+                .map(Self::List),
         }
     }
 
@@ -108,14 +123,33 @@ fn allowed_headers(requested: Option<&str>) -> String {
 }
 
 impl AllowedOrigin {
-    fn new(entry: &str) -> Self {
-        match entry.split_once("://*") {
-            Some((scheme, suffix)) => Self::Subdomains {
-                scheme: format!("{scheme}://"),
-                suffix: suffix.to_owned(),
-            },
-            None => Self::Exact(entry.to_owned()),
+    fn parse(entry: &str) -> Result<Self, OriginFault> {
+        let fault = || OriginFault {
+            entry: entry.to_owned(),
+        };
+        let text = entry.trim().to_ascii_lowercase();
+        let text = text.strip_suffix('/').unwrap_or(&text);
+        let (scheme, host) = text.split_once("://").ok_or_else(fault)?;
+        let is_scheme = !scheme.is_empty()
+            && scheme
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+        let domain = host.strip_prefix("*.").unwrap_or(host);
+        if !is_scheme
+            || domain.is_empty()
+            || domain.starts_with(['.', ':'])
+            || !domain.bytes().all(is_host_byte)
+        {
+            return Err(fault());
         }
+        Ok(if domain == host {
+            Self::Exact(text.to_owned())
+        } else {
+            Self::Subdomains {
+                scheme: format!("{scheme}://"),
+                suffix: format!(".{domain}"),
+            }
+        })
     }
 
     /// Browsers write origins in lower case; the comparison is exact.
@@ -134,17 +168,23 @@ impl AllowedOrigin {
     }
 }
 
+/// Of a host name, an address, or a port after it.
+fn is_host_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b':' | b'[' | b']')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn list(entries: &[&str]) -> CorsOrigins {
-        CorsOrigins::new(
+        CorsOrigins::parse(
             &entries
                 .iter()
                 .map(|entry| (*entry).to_owned())
                 .collect::<Vec<_>>(),
         )
+        .unwrap()
     }
 
     fn owned(headers: &[(&'static str, &str)]) -> Vec<Header> {
@@ -172,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_listed_origin_is_echoed_with_credentials_and_no_other() {
-        let origins = list(&["https://app.example.com", "http://localhost:4003"]);
+        let origins = list(&["https://App.example.com/", "http://localhost:4003"]);
         assert_eq!(
             origins.answer_headers(Some("https://app.example.com")),
             owned(&[
@@ -250,5 +290,34 @@ mod tests {
         ] {
             assert!(!allows(origin), "{origin}");
         }
+    }
+
+    #[test]
+    fn entries_that_are_no_origins_are_named() {
+        for entry in [
+            "",
+            "app.example.com",
+            "https://",
+            "https://a/b",
+            "https://*",
+            "https://*.",
+            "*://a",
+            "https://a b",
+        ] {
+            let entries = ["https://a.test".to_owned(), entry.to_owned()];
+            assert_eq!(
+                CorsOrigins::parse(&entries),
+                Err(OriginFault {
+                    entry: entry.to_owned()
+                })
+            );
+        }
+        let mixed = ["*".to_owned(), "https://a.test".to_owned()];
+        assert_eq!(
+            CorsOrigins::parse(&mixed),
+            Err(OriginFault {
+                entry: "*".to_owned()
+            })
+        );
     }
 }
