@@ -34,7 +34,15 @@ const PLATFORM: &[&str] = &[
 ];
 
 /// What codecs may share inside `provider`.
-const SHARED_BY_CODECS: &[&str] = &["table", "tool_call_merge"];
+const SHARED_BY_CODECS: &[&str] = &[
+    "content",
+    "refusal",
+    "sse_answer",
+    "table",
+    "tool_call_merge",
+    "turns",
+    "wire_text",
+];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

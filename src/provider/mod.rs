@@ -2,10 +2,15 @@
 //!
 //! Pure: bytes are made and read here, never sent. Codecs do not know each other; `table` names them.
 
+pub mod content;
 pub mod demo;
 pub mod openai_chat;
+mod refusal;
+pub mod sse_answer;
 pub mod table;
 pub mod tool_call_merge;
+pub mod turns;
+pub mod wire_text;
 
 use serde_json::{Map, Value};
 

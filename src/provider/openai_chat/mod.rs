@@ -1,16 +1,14 @@
 //! OpenAI Chat Completions and every compatible server.
 //!
-//! `request` writes the body, `delta` types the answer's chunks, `stream` turns them into events, `refusal` reads what is
-//! no answer. Source: OpenAI API reference, "Chat Completions"; known faults B021 to B073.
+//! `request` writes the body, `delta` types the answer's chunks, `stream` turns them into events. Source: OpenAI API reference, "Chat Completions"; known faults B021 to B073.
 
 mod delta;
 mod dialect;
-mod refusal;
 mod request;
 mod stream;
 
 use super::{
-    HttpRequest, ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, Secret,
+    HttpRequest, ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, Secret, refusal,
 };
 
 /// The codec.

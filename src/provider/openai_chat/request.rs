@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::super::content::{data_url, essence, file_name, is_blank, join_texts};
 use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult, ProviderError};
 use super::dialect::Dialect;
 use crate::protocol::forwarded_props::ToolChoice;
@@ -283,15 +284,6 @@ fn document(media: &MediaPart) -> Option<Part<'_>> {
     Some(Part::File { file })
 }
 
-fn file_name(media: &MediaPart) -> Option<&str> {
-    media
-        .metadata
-        .as_ref()?
-        .get("filename")?
-        .as_str()
-        .filter(|name| !is_blank(name))
-}
-
 fn tool(tool: &Tool) -> Value {
     let mut function = Map::new();
     function.insert("name".to_owned(), tool.name.clone().into());
@@ -326,31 +318,6 @@ fn tool_choice(request: &ModelRequest) -> Option<Value> {
 /// Not strict: strict mode takes only a part of JSON Schema and refuses the rest.
 fn response_format(schema: &Value) -> Value {
     json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": schema, "strict": false } })
-}
-
-/// The texts that are not blank, joined by blank lines; `None` when there is none.
-fn join_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Option<Cow<'a, str>> {
-    let mut texts = texts.filter(|text| !is_blank(text));
-    let first = Cow::Borrowed(texts.next()?);
-    Some(texts.fold(first, |joined, text| joined + "\n\n" + text))
-}
-
-fn data_url(mime_type: &str, base64: &str) -> String {
-    format!("data:{mime_type};base64,{base64}")
-}
-
-/// A media type without its parameters.
-fn essence(mime_type: &str) -> String {
-    mime_type
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase()
-}
-
-fn is_blank(text: &str) -> bool {
-    text.trim().is_empty()
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@
 use serde_json::json;
 
 use super::super::tool_call_merge::{ToolCallFault, ToolCallMerge, ToolCallPiece};
-use super::super::{FinishReason, ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES};
+use super::super::{
+    FinishReason, ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES, refusal,
+};
 use super::delta::{Choice, Chunk, Delta, FunctionDelta};
-use super::refusal;
 use crate::binding::sse_decoder::{SseDecoder, SseEvent, SseFault};
 use crate::protocol::event::TokenUsage;
 
@@ -94,14 +95,6 @@ impl ModelDecoder for ChatDecoder {
 
     fn is_finished(&self) -> bool {
         self.answer.is_finished
-    }
-}
-
-impl From<SseFault> for ProviderError {
-    fn from(fault: SseFault) -> Self {
-        match fault {
-            SseFault::TooLong => Self::Malformed("an event is too long"),
-        }
     }
 }
 

@@ -1,10 +1,11 @@
-//! What a server says instead of an answer, by status or inside a stream.
+//! What a server says instead of an answer, by status or inside a stream, for every codec: error objects differ between
+//! vendors less than between the servers of one wire format.
 //!
 //! Codes decide where there are any; message texts only where servers have no code for it.
 
 use serde_json::Value;
 
-use super::super::ProviderError;
+use super::ProviderError;
 
 /// Longest detail for the log, in characters.
 const DETAIL_MAX_CHARS: usize = 500;
@@ -35,8 +36,8 @@ pub(super) fn by_finish_reason(reason: &str) -> ProviderError {
     }
 }
 
-/// An error as any of the compatible servers writes it: `{"error":{"message","type","code"}}`, `{"error":"text"}`,
-/// `{"message"}`, `{"detail"}`, or one of these in a list.
+/// An error as any of the servers writes it: `{"error":{"message","type","code"}}`, `{"error":"text"}`, `{"message"}`,
+/// `{"detail"}`, `{"response":{"error"}}`, or one of these in a list.
 #[derive(Debug, Default)]
 struct Report {
     message: String,
@@ -54,9 +55,10 @@ impl Report {
             return Self::default();
         };
         let value = value.get(0).unwrap_or(&value);
-        let error = value
-            .get("error")
-            .filter(|error| !error.is_null())
+        let error = ["/error", "/response/error"]
+            .into_iter()
+            .filter_map(|place| value.pointer(place))
+            .find(|error| !error.is_null())
             .unwrap_or(value);
         let text = |name: &str| error.get(name).and_then(Value::as_str);
         let message = error
@@ -123,16 +125,18 @@ impl Report {
         if self.is_kind(&["context_length_exceeded", "exceed_context_size_error"]) {
             return true;
         }
-        // vLLM, Ollama, Mistral, llama.cpp, Groq and others have only words.
+        // Anthropic, Google, vLLM, Ollama, Mistral, llama.cpp, Groq and others have only words.
         let message = self.message.to_ascii_lowercase();
         let phrases = [
             "context length",
             "context size",
             "context window",
+            "context limit",
             "maximum context",
             "prompt is too long",
             "prompt is longer than",
             "too many tokens",
+            "input token count",
             "request too large",
         ];
         matches!(status, 200 | 400 | 413 | 422) && phrases.iter().any(|phrase| message.contains(phrase))

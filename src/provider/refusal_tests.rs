@@ -95,6 +95,9 @@ fn a_request_that_does_not_fit_is_told_by_code_or_by_words() {
         r#"{"error":{"message":"x","type":"exceed_context_size_error","code":400}}"#,
         r#"{"object":"error","message":"This model's maximum context length is 4096 tokens."}"#,
         r#"{"error":"prompt is too long: 9 tokens > 8 maximum"}"#,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 9 + 8 > 10"}}"#,
+        r#"{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8).","status":"INVALID_ARGUMENT"}}"#,
+        r#"{"type":"response.failed","response":{"error":{"code":"context_length_exceeded","message":"x"}}}"#,
     ] {
         assert_eq!(
             of_response(400, &[], body.as_bytes()),
@@ -132,6 +135,18 @@ fn an_error_inside_a_stream_is_classified_as_one_outside() {
             refused(200, true, "worker crashed"),
         ),
         (r#"worker crashed"#, refused(200, true, "no readable error")),
+        (
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#,
+            refused(200, true, "overloaded_error busy"),
+        ),
+        (
+            r#"{"type":"response.failed","response":{"error":{"code":"server_error","message":"sorry"}}}"#,
+            refused(200, true, "server_error sorry"),
+        ),
+        (
+            r#"{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}"#,
+            refused(503, true, "unavailable busy"),
+        ),
         (
             r#"{"error":{"message":"no","type":"invalid_request_error"}}"#,
             refused(200, false, "invalid_request_error no"),
