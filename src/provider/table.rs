@@ -38,7 +38,29 @@ pub const PROVIDERS: &[ProviderEntry] = &[
         base_url: "https://api.openai.com/v1",
         api_key_secret: "OPENAI_API_KEY",
     },
+    compatible("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    compatible("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    compatible("together", "https://api.together.ai/v1", "TOGETHER_API_KEY"),
+    compatible("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
+    compatible("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
+    compatible("vllm", "http://localhost:8000/v1", ""),
+    compatible("ollama", "http://localhost:11434/v1", ""),
+    compatible("lmstudio", "http://localhost:1234/v1", ""),
 ];
+
+/// A server that speaks Chat Completions as OpenAI does.
+const fn compatible(
+    name: &'static str,
+    base_url: &'static str,
+    api_key_secret: &'static str,
+) -> ProviderEntry {
+    ProviderEntry {
+        name,
+        wire: Wire::OpenAiChat,
+        base_url,
+        api_key_secret,
+    }
+}
 
 /// Finds a provider by its name.
 pub fn find(name: &str) -> Option<&'static ProviderEntry> {
