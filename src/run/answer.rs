@@ -84,6 +84,8 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         self.emitter.begin_model_call();
         loop {
             let mut answer = ModelAnswer::default();
+            // Results of calls that a failed attempt hid belong to nobody.
+            self.known_results.clear();
             let error = match self.attempt(request, &mut answer).await? {
                 Attempt::Done => return Ok(answer),
                 Attempt::Failed(error) => error,

@@ -82,11 +82,18 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         if !self.setup.agent.validate_tool_arguments {
             return None;
         }
-        let violations = self
-            .toolbox
-            .schema(name)?
-            .check(&Value::Object(arguments))
-            .err()?;
+        let schema = match self.toolbox.schema(name)? {
+            Ok(schema) => schema,
+            Err(fault) => {
+                self.ports.log().line(
+                    Level::Warn,
+                    "schema_not_checked",
+                    &[("tool", &name), ("error", &fault)],
+                );
+                return None;
+            }
+        };
+        let violations = schema.check(&Value::Object(arguments)).err()?;
         let listed = violations
             .iter()
             .map(|violation| format!("{}: {}", violation.pointer, violation.message));
@@ -253,7 +260,10 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
     }
 
     /// Adds the step to what the model is asked next.
-    pub(super) fn remember(&mut self, answer: ModelAnswer, results: &[(ToolCallId, ToolResult)]) {
+    fn remember(&mut self, answer: ModelAnswer, results: &[(ToolCallId, ToolResult)]) {
+        if answer.text.trim().is_empty() && answer.calls.is_empty() {
+            return;
+        }
         let max_bytes = self.setup.agent.tool_result_max_bytes;
         let calls: Vec<ToolCall> = answer.calls.iter().map(AnsweredCall::to_tool_call).collect();
         let answers = calls.iter().map(|call| {

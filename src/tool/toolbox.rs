@@ -1,6 +1,6 @@
 //! Who runs a call: the agent's server tools and the run's front-end tools under one roof.
 
-use super::schema::Schema;
+use super::schema::{Schema, SchemaFault};
 use super::{NATIVE_TOOLS, NativeTool};
 use crate::protocol::tool::Tool;
 
@@ -64,10 +64,9 @@ impl ToolBox {
             .map(|entry| entry.owner)
     }
 
-    /// The compiled parameters of a tool; `None` when it has none, or when they cannot be compiled and so are not
-    /// checked.
-    pub fn schema(&self, name: &str) -> Option<Schema> {
+    /// The compiled parameters of a tool; `None` when it has none. A schema that cannot be compiled is not checked.
+    pub fn schema(&self, name: &str) -> Option<Result<Schema, SchemaFault>> {
         let entry = self.entries.iter().find(|entry| entry.tool.name == name)?;
-        Schema::compile(entry.tool.parameters.as_ref()?).ok()
+        entry.tool.parameters.as_ref().map(Schema::compile)
     }
 }
