@@ -1,0 +1,19 @@
+//! Whole runs on scripted ports and a real database engine: what a client sees, what is stored, what the model is asked.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
+
+mod completions;
+mod frontend_tools;
+mod lifecycle;
+mod limits;
+mod persistent_runs;
+mod scene;
+#[path = "../support/sqlite.rs"]
+#[expect(dead_code, reason = "shared with other test crates")]
+mod sqlite;
