@@ -9,6 +9,7 @@ use crate::protocol::id::ToolCallId;
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::message::{Content, ContentPart, Message, MessageBody, TextPart};
 use crate::protocol::tool::{ToolCall, ToolResult};
+use crate::protocol::tool_result;
 use crate::provider::{ModelMessage, ModelToolCall, ModelToolResult};
 
 /// What a model sees of a call that the next run's messages answer (2.6).
@@ -129,7 +130,7 @@ pub fn model_call(call: &ToolCall) -> ModelToolCall {
 
 /// A result towards the model: MCP text flattened, cut at the agent's limit with a marker.
 pub fn model_result(call: &ToolCall, result: &ToolResult, max_bytes: usize) -> ModelToolResult {
-    let content = cut(result.content.clone(), max_bytes);
+    let content = cut(tool_result::model_text(&result.content), max_bytes);
     let tool_call_id = vendor_call_id(call.id.as_str());
     ModelToolResult {
         tool_call_id,

@@ -338,6 +338,7 @@ impl Ports for ScenePorts {
 }
 
 type OnEvent = Box<dyn Fn(&Event, &RunControl)>;
+type Act = Box<dyn FnOnce(&RunControl)>;
 
 /// Records what is sent; every event passes the lifecycle.
 pub struct SceneSink {
@@ -390,7 +391,7 @@ pub struct Scene {
     pub principal: Option<ResourceId>,
     pub leaves_after: Option<usize>,
     on_event: Option<OnEvent>,
-    at: Vec<(u64, Box<dyn FnOnce(&RunControl)>)>,
+    at: Vec<(u64, Act)>,
 }
 
 /// How a scene ended.
