@@ -37,10 +37,18 @@ pub enum TokenOwner {
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "mode", rename_all = "lowercase", deny_unknown_fields)]
-enum Wire {
-    None {},
-    Bearer { tokens: Vec<WireToken> },
+#[serde(deny_unknown_fields)]
+struct Wire {
+    mode: Mode,
+    #[serde(default)]
+    tokens: Vec<WireToken>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    None,
+    Bearer,
 }
 
 #[derive(Deserialize)]
@@ -56,22 +64,19 @@ pub(super) fn auth(vars: Variables<'_>) -> Result<Auth, ConfigError> {
     if table.is_empty() {
         return Ok(Auth::None);
     }
-    let value = Value::Object(table);
-    let wire: Wire = serde_json::from_value(value.clone()).map_err(|error| {
+    let text = Value::Object(table).to_string();
+    let wire: Wire = serde_json::from_str(&text).map_err(|error| {
         let message = r#"must be {mode: "none"} or {mode: "bearer", tokens: [{secret, owner}]}"#;
-        ConfigError::new("AUTH", message, format!("{error}: {value}"))
+        ConfigError::new("AUTH", message, format!("{error}: {text}"))
     })?;
-    match wire {
-        Wire::None {} => Ok(Auth::None),
-        Wire::Bearer { tokens } if tokens.is_empty() => {
-            Err(ConfigError::new("AUTH.tokens", "must have at least one", value))
+    match (wire.mode, wire.tokens.is_empty()) {
+        (Mode::None, true) => Ok(Auth::None),
+        (Mode::None, false) => Err(ConfigError::new("AUTH.tokens", "needs mode `bearer`", text)),
+        (Mode::Bearer, true) => Err(ConfigError::new("AUTH.tokens", "must have at least one", text)),
+        (Mode::Bearer, false) => {
+            let tokens = wire.tokens.into_iter().enumerate().map(token);
+            tokens.collect::<Result<_, _>>().map(Auth::Bearer)
         }
-        Wire::Bearer { tokens } => tokens
-            .into_iter()
-            .enumerate()
-            .map(token)
-            .collect::<Result<_, _>>()
-            .map(Auth::Bearer),
     }
 }
 

@@ -52,7 +52,7 @@ fn added(id: &str, keys: &Map<String, Value>) -> Result<AgentConfig, ConfigError
         ));
     }
     let provider = table::PROVIDERS.first().map(|entry| entry.name);
-    let blank = serde_json::from_value(json!({ "id": id, "provider": provider }));
+    let blank = serde_json::from_str(&json!({ "id": id, "provider": provider }).to_string());
     overridden(&blank.map_err(|error| unreadable(id, &error))?, id, keys)
 }
 
@@ -69,7 +69,8 @@ fn overridden(agent: &AgentConfig, id: &str, keys: &Map<String, Value>) -> Resul
         if let Value::Object(members) = &mut merged {
             members.insert(key.clone(), value.clone());
         }
-        agent = serde_json::from_value(merged.clone()).map_err(|error| {
+        // Through text: one decoder for the file and for this keeps the wasm small.
+        agent = serde_json::from_str(&merged.to_string()).map_err(|error| {
             let message = "has a value of the wrong form";
             ConfigError::new(name, message, format!("{error}: {value}"))
         })?;
