@@ -302,12 +302,10 @@ impl ApiError {
         )
     }
 
-    /// The deployment is configured wrongly; the detail is in the log.
-    pub fn config_invalid() -> Self {
-        Self::new(
-            ErrorCode::ConfigInvalid,
-            "The server is not configured correctly.",
-        )
+    /// The deployment is configured wrongly: `mistake` names the key, never its value, which is in the log.
+    pub fn config_invalid(mistake: &str) -> Self {
+        let message = format!("The server is not configured correctly: {mistake}.");
+        Self::new(ErrorCode::ConfigInvalid, message)
     }
 
     /// No database.

@@ -11,12 +11,14 @@ use super::run_calls::{RunCall, RunObjects, Start};
 use super::stream::describe;
 use crate::api::error::ApiError;
 use crate::api::route::Route;
-use crate::config::{Auth, Config, ListShape};
+use crate::config::{AgentConfig, Auth, Config, ListShape};
+use crate::protocol::agent::Agent;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ToolCallAddress, ToolCallId};
 use crate::protocol::input::RunAgentInput;
 use crate::run::plan;
 use crate::run::ports::{Level, Log};
+use crate::tool::toolbox::ToolBox;
 
 /// A request and all that is needed to answer it.
 #[derive(Debug)]
@@ -123,7 +125,7 @@ impl Call<'_> {
             .config
             .agents()
             .iter()
-            .map(|agent| agent.describe(&[]))
+            .map(|agent| describe_agent(agent))
             .collect();
         match self.config.list_shape {
             ListShape::Object => Answer::json(&json!({ "agents": agents })),
@@ -136,7 +138,7 @@ impl Call<'_> {
             .config
             .agent(Some(id))
             .ok_or_else(ApiError::agent_not_found)?;
-        Ok(Answer::json(&agent.describe(&[])))
+        Ok(Answer::json(&describe_agent(&agent)))
     }
 
     fn principal(&self) -> Result<Option<ResourceId>, ApiError> {
@@ -173,6 +175,11 @@ impl Call<'_> {
             .line(Level::Error, event, &[("error", &describe(&error.into()))]);
         ApiError::storage_unavailable()
     }
+}
+
+fn describe_agent(agent: &AgentConfig) -> Agent {
+    let (server_tools, _) = ToolBox::new(&agent.tools, &[]);
+    agent.describe(&server_tools.declarations())
 }
 
 /// Where a run is found again. Source: D17, contract 8.

@@ -50,7 +50,7 @@ async fn serve(request: Request, env: Env) -> Response {
             );
             (
                 CorsOrigins::Any.answer_headers(origin.as_deref()),
-                Answer::from(ApiError::config_invalid()),
+                Answer::from(ApiError::config_invalid(&error.to_string())),
             )
         }
         // Before authentication: a browser sends no credentials with a preflight (known fault B126).
@@ -98,7 +98,7 @@ async fn handle(
             "config_invalid",
             &[("error", &"the RUNS binding is missing")],
         );
-        return Err(ApiError::config_invalid());
+        return Err(ApiError::config_invalid("RUNS must be bound"));
     };
     let route = route::resolve(&config.prefix, &request.inner().method(), &request.path())?;
     let call = Call {

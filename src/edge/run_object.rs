@@ -103,7 +103,8 @@ impl RunObject {
 
     /// Starts the run and waits until it is known whether it answers a stream.
     async fn start(&self, start: Start, text: &str) -> Result<Answer, ApiError> {
-        let settings = env::settings(&self.env).map_err(|_| ApiError::config_invalid())?;
+        let settings =
+            env::settings(&self.env).map_err(|error| ApiError::config_invalid(&error.to_string()))?;
         let setup = self.setup(&settings.config, start, text)?;
         let log = self.log().with("runId", setup.input.run_id.as_str());
         let run = Rc::new(LiveRun::new(&setup, PlatformClock.now_ms()));

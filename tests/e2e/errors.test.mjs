@@ -192,20 +192,22 @@ test("501: without a database thread routes say so, runs work, and the level is 
   assert.equal((await ok(await worker.fetch(""))).conformanceLevel, 2);
 });
 
-test("500: a configuration that cannot be right answers config_invalid and no secrets", async (t) => {
+test("500: a configuration that cannot be right answers config_invalid, the key but no value", async (t) => {
   const cases = [
-    { without: ["RUNS"] },
-    { vars: { AGENTS: { broken: { provider: "no-such-provider" } } } },
-    { vars: { PREFIX: "no slash" } },
-    { vars: { AUTH: { mode: "bearer", tokens: [{ secret: "sk-live-token!", owner: "x" }] } } },
+    [/ RUNS /, { without: ["RUNS"] }],
+    [/ AGENTS\.broken\.provider /, { vars: { AGENTS: { broken: { provider: "no-such-provider" } } } }],
+    [/ PREFIX /, { vars: { PREFIX: "no slash" } }],
+    [/ CORS_ORIGINS /, { vars: { CORS_ORIGINS: ["https://*"] } }],
+    [/ AUTH\.tokens\[0\]\.secret /, { vars: { AUTH: { mode: "bearer", tokens: [{ secret: "sk-live-token!", owner: "x" }] } } }],
   ];
-  for (const options of cases) {
+  for (const [key, options] of cases) {
     const worker = await startWorker(options);
     t.after(() => worker.stop());
     const response = await fetch(`${worker.origin}/io-bridge/agents`, { headers: { origin: "https://app.example" } });
     const body = await refused(response, 500, "config_invalid");
     assert.ok(response.headers.get("access-control-allow-origin"));
-    assert.doesNotMatch(JSON.stringify(body), /sk-live/);
+    assert.match(body.error, key);
+    assert.doesNotMatch(JSON.stringify(body), /sk-live|no-such|no slash|\*/);
   }
 });
 
