@@ -102,7 +102,8 @@ impl SseDecoder {
         SseEvent {
             // A name that is not UTF-8 is no name anybody waits for.
             name: std::str::from_utf8(&self.name).unwrap_or_default(),
-            data: String::from_utf8_lossy(data),
+            // The plain check goes by words, the lossy one by characters: ten times as long for nothing.
+            data: std::str::from_utf8(data).map_or_else(|_| String::from_utf8_lossy(data), Cow::Borrowed),
         }
     }
 

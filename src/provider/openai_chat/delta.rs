@@ -30,9 +30,9 @@ pub(super) struct Choice<'a> {
     pub index: Option<u64>,
     #[serde(borrow, default)]
     pub delta: Option<Delta<'a>>,
-    /// Instead of `delta` when the server does not stream.
+    /// Instead of `delta` when the server does not stream; boxed so that the choice of a stream stays small.
     #[serde(borrow, default)]
-    pub message: Option<Delta<'a>>,
+    pub message: Option<Box<Delta<'a>>>,
     /// `null` and `""` are none (B049).
     #[serde(borrow, default)]
     pub finish_reason: Text<'a>,

@@ -150,7 +150,7 @@ impl Answer {
 
     fn take_choice(&mut self, choice: Choice<'_>, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
         // Before the finish reason: the chunk that has one may have the last words too (B050).
-        if let Some(delta) = choice.delta.or(choice.message) {
+        if let Some(delta) = choice.delta.or_else(|| choice.message.map(|message| *message)) {
             self.take_delta(delta, events);
         }
         match &*choice.finish_reason.0 {
