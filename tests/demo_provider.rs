@@ -2,67 +2,23 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+#[path = "support/demo.rs"]
+mod demo;
+
+use demo::{Said, pieces, request, said, tool, user};
 use io_bridge::protocol::event::TokenUsage;
 use io_bridge::protocol::forwarded_props::{ModelSettings, ToolChoice};
-use io_bridge::protocol::id::{RunId, ThreadId};
-use io_bridge::protocol::message::{ContentPart, TextPart};
+use io_bridge::protocol::message::ContentPart;
 use io_bridge::protocol::tool::Tool;
-use io_bridge::provider::table::{self, Wire};
 use io_bridge::provider::{
-    FinishReason, ModelCall, ModelEvent, ModelMessage, ModelRequest, ModelTarget, ModelToolCall,
-    ModelToolResult, ProviderError, ScriptedPiece, codec,
+    FinishReason, ModelEvent, ModelMessage, ModelRequest, ModelToolCall, ModelToolResult, ProviderError,
 };
-use io_bridge::tool::schema::Schema;
-use serde_json::{Map, Value, json};
-
-/// What is said, pieces joined.
-#[derive(Debug, Clone, PartialEq)]
-enum Said {
-    Reasoning(String),
-    Text(String),
-    Call(String, Value),
-    Failure(ProviderError),
-    Finish(FinishReason),
-}
-
-fn request(text: &str) -> ModelRequest {
-    ModelRequest {
-        system: vec!["Be kind.".to_owned()],
-        messages: vec![user(text)],
-        tools: Vec::new(),
-        tool_choice: ToolChoice::Auto,
-        settings: ModelSettings::default(),
-        output_schema: None,
-        unknown_props: Map::new(),
-        run_id: RunId::new("run"),
-        thread_id: ThreadId::new("thread"),
-        resource_id: None,
-    }
-}
+use serde_json::{Value, json};
 
 fn with_tools(text: &str) -> ModelRequest {
     ModelRequest {
         tools: tools(),
         ..request(text)
-    }
-}
-
-fn user(text: &str) -> ModelMessage {
-    let part = TextPart {
-        text: text.to_owned(),
-        id: None,
-        metadata: None,
-    };
-    ModelMessage::User {
-        parts: vec![ContentPart::Text(part)],
-    }
-}
-
-fn tool(name: &str, parameters: Value) -> Tool {
-    Tool {
-        name: name.to_owned(),
-        description: String::new(),
-        parameters: Some(parameters),
     }
 }
 
@@ -101,63 +57,6 @@ fn answered(mut request: ModelRequest, results: &[(&str, &str, bool)]) -> ModelR
         results.iter().enumerate().map(result).collect(),
     ));
     request
-}
-
-fn pieces(request: &ModelRequest) -> Vec<ScriptedPiece> {
-    let target = ModelTarget {
-        wire: Wire::Demo,
-        provider: table::find("demo").unwrap().name,
-        base_url: String::new(),
-        api_key: None,
-        model: String::new(),
-    };
-    match codec(Wire::Demo).call(&target, request).unwrap() {
-        ModelCall::Scripted(pieces) => pieces,
-        ModelCall::Http(request) => panic!("the demo sent {request:?}"),
-    }
-}
-
-/// Joins what was streamed and checks its form: arguments within their call, usage once, directly before the end.
-fn said(request: &ModelRequest) -> Vec<Said> {
-    let mut said: Vec<Said> = Vec::new();
-    let mut open_call: Option<(String, String)> = None;
-    let mut usage = None;
-    let mut slots = 0..;
-    for piece in pieces(request) {
-        match (piece.event, said.last_mut()) {
-            (Err(error), _) => said.push(Said::Failure(error)),
-            (Ok(ModelEvent::Text(delta)), Some(Said::Text(text))) => text.push_str(&delta),
-            (Ok(ModelEvent::Text(delta)), _) => said.push(Said::Text(delta)),
-            (Ok(ModelEvent::Reasoning(delta)), Some(Said::Reasoning(text))) => text.push_str(&delta),
-            (Ok(ModelEvent::Reasoning(delta)), _) => said.push(Said::Reasoning(delta)),
-            (
-                Ok(ModelEvent::ToolCallStart {
-                    slot,
-                    vendor_id,
-                    name,
-                }),
-                _,
-            ) => {
-                assert_eq!((Some(slot), open_call.is_none()), (slots.next(), true));
-                assert!(vendor_id.is_some());
-                open_call = Some((name, String::new()));
-            }
-            (Ok(ModelEvent::ToolCallArguments { delta, .. }), _) => {
-                open_call.as_mut().unwrap().1.push_str(&delta)
-            }
-            (Ok(ModelEvent::ToolCallEnd { .. }), _) => {
-                let (name, arguments) = open_call.take().unwrap();
-                said.push(Said::Call(name, serde_json::from_str(&arguments).unwrap()));
-            }
-            (Ok(ModelEvent::Usage(counts)), _) => assert_eq!(usage.replace(counts), None),
-            (Ok(ModelEvent::Finish(reason)), _) => {
-                assert!(usage.is_some() && open_call.is_none());
-                said.push(Said::Finish(reason));
-            }
-            (Ok(other), _) => panic!("the demo never says {other:?}"),
-        }
-    }
-    said
 }
 
 fn text(text: &str) -> Vec<Said> {
@@ -614,144 +513,4 @@ fn structured_output_fits_its_schema() {
         said(&request),
         text(r#"{"city":"New York","degrees":21.5,"sky":"cloudy"}"#)
     );
-}
-
-/// Schemas as front ends declare them, each with the arguments made up for "call it".
-#[test]
-fn generated_arguments_fit_their_schema() {
-    let node = json!({ "type": "object", "required": ["name", "children"], "additionalProperties": false, "properties": {
-        "name": { "type": "string" }, "children": { "type": "array", "items": { "$ref": "#/$defs/node" } } } });
-    let schemas = [
-        json!({}),
-        json!({ "type": "object", "required": ["anything"] }),
-        object(json!({ "type": "string", "minLength": 40, "maxLength": 42 })),
-        object(json!({ "type": "string", "maxLength": 3 })),
-        object(json!({ "type": ["null", "integer"], "minimum": 10, "maximum": 12 })),
-        object(json!({ "type": "integer", "exclusiveMinimum": 10, "exclusiveMaximum": 12 })),
-        object(json!({ "type": "integer", "multipleOf": 7, "minimum": 8 })),
-        object(json!({ "type": "number", "multipleOf": 0.1, "minimum": 0.25, "maximum": 0.35 })),
-        object(json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 0.5 })),
-        object(json!({ "minimum": 3, "exclusiveMinimum": true })),
-        object(json!({ "const": { "kind": 1 } })),
-        object(json!({ "enum": [null, "a"] })),
-        object(json!({ "type": "boolean" })),
-        object(json!({ "type": "null" })),
-        object(json!({ "type": "array", "minItems": 3, "items": { "type": "string" }, "uniqueItems": true })),
-        object(
-            json!({ "type": "array", "minItems": 3, "items": { "type": "number", "multipleOf": 0.1 }, "uniqueItems": true }),
-        ),
-        object(
-            json!({ "type": "array", "minItems": 2, "items": { "enum": ["a", "b"] }, "uniqueItems": true }),
-        ),
-        object(
-            json!({ "type": "array", "prefixItems": [{ "type": "string" }, { "type": "number" }], "items": false }),
-        ),
-        object(
-            json!({ "type": "array", "items": [{ "type": "string" }], "additionalItems": { "type": "number" }, "minItems": 3 }),
-        ),
-        object(json!({ "type": "array", "contains": { "const": 5 } })),
-        object(json!({ "type": "array", "maxItems": 0, "items": { "type": "string" } })),
-        object(json!({ "type": "object", "minProperties": 2, "additionalProperties": { "type": "number" } })),
-        object(
-            json!({ "type": "object", "properties": { "a": { "type": "string" }, "b": {} }, "minProperties": 1 }),
-        ),
-        object(
-            json!({ "type": "object", "properties": { "a": {}, "b": { "type": "number" } }, "required": ["a"],
-            "dependentRequired": { "a": ["b"] } }),
-        ),
-        object(json!({ "anyOf": [{ "type": "null" }, { "type": "string", "format": "date-time" }] })),
-        object(json!({ "oneOf": [
-            { "type": "object", "properties": { "type": { "const": "box" }, "width": { "type": "number" } }, "required": ["type", "width"] },
-            { "type": "object", "properties": { "type": { "const": "ball" } }, "required": ["type"] }
-        ] })),
-        object(json!({ "allOf": [
-            { "type": "object", "properties": { "a": { "minimum": 2 } }, "required": ["a"] },
-            { "properties": { "a": { "minimum": 5 }, "b": { "type": "string" } }, "required": ["b"] }
-        ] })),
-        json!({ "$defs": { "node": node }, "$ref": "#/$defs/node" }),
-        json!({ "definitions": { "a/b": { "type": "integer", "minimum": 4 } }, "type": "object", "required": ["x"],
-            "properties": { "x": { "$ref": "#/definitions/a~1b" } } }),
-        object(json!({ "type": "string", "default": "preset" })),
-        object(json!({ "type": "integer", "examples": [42] })),
-        object(json!(true)),
-    ];
-    for (schema, text) in schemas.iter().flat_map(|schema| {
-        [
-            "call it",
-            "call it with value off",
-            "call it with value 3",
-            "call it, value \"quoted\" 11 0.3",
-        ]
-        .map(|text| (schema, text))
-    }) {
-        let mut request = request(text);
-        request.tools = vec![tool("it", schema.clone())];
-        let said = said(&request);
-        let [
-            Said::Text(_),
-            Said::Call(_, arguments),
-            Said::Finish(FinishReason::ToolCalls),
-        ] = said.as_slice()
-        else {
-            panic!("no call: {said:?}");
-        };
-        let violations = Schema::compile(schema).unwrap().check(arguments);
-        assert_eq!(violations, Ok(()), "{text}: {arguments} for {schema}");
-    }
-}
-
-fn object(value: Value) -> Value {
-    json!({ "type": "object", "properties": { "value": value }, "required": ["value"], "additionalProperties": false })
-}
-
-#[test]
-fn samples_and_words_fill_the_arguments() {
-    let arguments = |schema: Value, text: &str| {
-        let mut request = request(text);
-        request.tools = vec![tool("it", schema)];
-        match said(&request)
-            .into_iter()
-            .find(|said| matches!(said, Said::Call(..)))
-        {
-            Some(Said::Call(_, arguments)) => arguments,
-            other => panic!("no call: {other:?}"),
-        }
-    };
-    let preset = object(json!({ "type": "string", "default": "preset" }));
-    assert_eq!(arguments(preset.clone(), "call it"), json!({ "value": "preset" }));
-    assert_eq!(
-        arguments(preset, "call it with value other"),
-        json!({ "value": "other" })
-    );
-    let point = json!({ "type": "object", "properties": { "x": { "type": "number" }, "y": { "type": "number" },
-        "label": { "type": "string" }, "backgroundColor": { "type": "string", "description": "as hex" } },
-        "required": ["x", "y"] });
-    assert_eq!(
-        arguments(point.clone(), "call it at 3 4.50"),
-        serde_json::from_str::<Value>(r#"{"x":3,"y":4.50}"#).unwrap()
-    );
-    assert_eq!(
-        arguments(point, "call it with label home, 1 2, background color red"),
-        json!({ "x": 1, "y": 2, "label": "home", "backgroundColor": "#ff0000" })
-    );
-    let message = json!({ "type": "object", "properties": { "message": { "type": "string" } }, "required": ["message"] });
-    assert_eq!(
-        arguments(message, "use it to greet the whole world"),
-        json!({ "message": "to greet the whole world" })
-    );
-}
-
-#[test]
-fn schemas_without_an_end_get_some_answer() {
-    let again = json!({ "$ref": "#" });
-    let endless =
-        json!({ "type": "object", "properties": { "a": again, "b": again }, "required": ["a", "b"] });
-    let huge =
-        object(json!({ "type": "array", "minItems": 1e9, "items": { "type": "string", "minLength": 1e9 } }));
-    for schema in [endless, huge] {
-        let mut request = request("call it");
-        request.tools = vec![tool("it", schema)];
-        let size: usize = pieces(&request).len();
-        assert!(size > 3 && size < 200_000, "{size}");
-    }
 }
