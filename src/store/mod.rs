@@ -6,13 +6,18 @@
 mod begin;
 mod begin_sql;
 mod body;
+mod cursor;
 mod end;
 mod error;
 mod incoming;
 mod row;
+mod runs;
+mod threads;
 mod title;
 
 pub use end::end_batch;
+pub use runs::RunRow;
+pub use threads::{ThreadDetail, ThreadListError};
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -118,6 +123,17 @@ pub enum StoreError {
     /// A row is not what we wrote.
     #[error("a stored row could not be read")]
     Corrupt(&'static str),
+}
+
+/// What a caller finds under an id. Source: contract 1 (D4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup<T> {
+    /// It is there and the caller's.
+    Found(T),
+    /// It is there and another owner's: 403.
+    Foreign,
+    /// It is not there: 404.
+    Unknown,
 }
 
 /// How a run treats its thread. Source: contract 2.2 (D5).

@@ -1,0 +1,315 @@
+//! The thread routes in SQL: list, create, read, change, delete. Source: contract 4.
+//!
+//! A `caller` of `None` is one without an owner where the id alone is the capability (D4).
+
+use serde_json::{Map, Value};
+
+use super::cursor::Cursor;
+use super::row::Fields;
+use super::{Database, Lookup, Parameter, Row, Statement, Store, StoreError};
+use crate::protocol::id::{ResourceId, RunId, ThreadId};
+use crate::protocol::thread::{
+    NewThread, Page, PageStart, Thread, ThreadListRequest, ThreadOrder, ThreadPatch,
+};
+
+/// Why there is no page of threads.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ThreadListError {
+    /// The cursor is not one of ours, or of another order: 400.
+    #[error("the cursor is not one this list gave out")]
+    BadCursor,
+    /// See [`StoreError`].
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A thread and its live runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadDetail {
+    /// The thread.
+    pub thread: Thread,
+    /// `activeRuns` of the answer, when not empty. Source: contract 8.
+    pub active_runs: Vec<RunId>,
+}
+
+const COLUMNS: &str = "SELECT id, title, resource_id, metadata, created_at_ms, updated_at_ms FROM threads";
+
+/// The thread `?2` of the caller `?1`, whoever owns it if that is null.
+const CALLERS: &str = "id = ?2 AND (?1 IS NULL OR resource_id = ?1)";
+
+/// Rows of thread `?2` may go: it is the caller's.
+const CALLERS_THREAD_EXISTS: &str =
+    "EXISTS (SELECT 1 FROM threads WHERE id = ?2 AND (?1 IS NULL OR resource_id = ?1))";
+
+impl<D: Database> Store<D> {
+    /// A page of an owner's threads.
+    ///
+    /// # Errors
+    /// [`ThreadListError`]
+    pub async fn list_threads(&self, request: &ThreadListRequest) -> Result<Page<Thread>, ThreadListError> {
+        let owner: Parameter = request.owner.as_str().into();
+        let count = "SELECT count(*) AS total FROM threads WHERE resource_id = ?1";
+        let statements = vec![
+            Statement::new(count, vec![owner.clone()]),
+            page_statement(request, owner)?,
+        ];
+        let mut results = self
+            .database
+            .batch(statements)
+            .await
+            .map_err(StoreError::from)?
+            .into_iter();
+        let count = results.next().unwrap_or_default();
+        let total = count.first().ok_or(StoreError::Corrupt("total"))?;
+        let total = Fields(total).integer("total")?;
+
+        let mut items = Vec::new();
+        for row in results.next().unwrap_or_default() {
+            items.push(thread(&row)?);
+        }
+        let limit = usize::try_from(request.limit).unwrap_or(usize::MAX);
+        let has_more = items.len() > limit;
+        items.truncate(limit);
+        let next_cursor = items.last().filter(|_| has_more).map(|last| {
+            let cursor = Cursor {
+                order: request.order,
+                at_ms: match request.order {
+                    ThreadOrder::UpdatedAt => last.updated_at_ms,
+                    ThreadOrder::CreatedAt => last.created_at_ms,
+                },
+                id: last.id.to_string(),
+            };
+            cursor.encode()
+        });
+        Ok(Page {
+            items,
+            total,
+            has_more,
+            next_cursor,
+        })
+    }
+
+    /// Creates a thread, or finds the owner's thread of this id as it is. `incarnation` is a fresh random text.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn create_thread(
+        &self,
+        owner: &ResourceId,
+        id: &ThreadId,
+        new: &NewThread,
+        incarnation: &str,
+        now_ms: u64,
+    ) -> Result<Lookup<Thread>, StoreError> {
+        let insert = "
+INSERT INTO threads (
+  id, resource_id, incarnation, title, title_origin, metadata, next_turn, created_at_ms, updated_at_ms
+)
+VALUES (?1, ?2, ?3, ?4, CASE WHEN ?4 IS NOT NULL THEN 'user' END, ?5, 1, ?6, ?6)
+ON CONFLICT (id) DO NOTHING";
+        let parameters = vec![
+            id.as_str().into(),
+            owner.as_str().into(),
+            incarnation.into(),
+            new.title.as_deref().into(),
+            Value::Object(new.metadata.clone()).to_string().into(),
+            now_ms.into(),
+        ];
+        let read = Statement::new(format!("{COLUMNS} WHERE id = ?1"), vec![id.as_str().into()]);
+        let results = self
+            .database
+            .batch(vec![Statement::new(insert, parameters), read])
+            .await?;
+        lookup(results.last().and_then(|rows| rows.first()), Some(owner))
+    }
+
+    /// A thread with its live runs.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn thread(
+        &self,
+        id: &ThreadId,
+        caller: Option<&ResourceId>,
+        now_ms: u64,
+    ) -> Result<Lookup<ThreadDetail>, StoreError> {
+        let live = format!(
+            "
+SELECT r.id FROM runs r
+WHERE r.resource_id = (SELECT resource_id FROM threads WHERE {CALLERS}) AND r.thread_id = ?2
+  AND r.status IN ('running', 'waiting') AND r.deadline_ms > ?3
+ORDER BY r.started_at_ms, r.id"
+        );
+        let mut parameters = scope(id, caller);
+        parameters.push(now_ms.into());
+        let read = Statement::new(format!("{COLUMNS} WHERE id = ?1"), vec![id.as_str().into()]);
+        let mut results = self
+            .database
+            .batch(vec![read, Statement::new(live, parameters)])
+            .await?
+            .into_iter();
+        let found = results.next().unwrap_or_default();
+        Ok(match lookup(found.first(), caller)? {
+            Lookup::Found(thread) => {
+                let runs = results.next().unwrap_or_default();
+                let runs = runs.iter().map(|row| Fields(row).id("id", RunId::new));
+                Lookup::Found(ThreadDetail {
+                    thread,
+                    active_runs: runs.collect::<Result<_, _>>()?,
+                })
+            }
+            Lookup::Foreign => Lookup::Foreign,
+            Lookup::Unknown => Lookup::Unknown,
+        })
+    }
+
+    /// Changes a thread; a title given here is the user's and stays.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn patch_thread(
+        &self,
+        id: &ThreadId,
+        caller: Option<&ResourceId>,
+        patch: &ThreadPatch,
+        now_ms: u64,
+    ) -> Result<Lookup<Thread>, StoreError> {
+        let update = format!(
+            "
+UPDATE threads SET
+  title = coalesce(?3, title),
+  title_origin = CASE WHEN ?3 IS NULL THEN title_origin ELSE 'user' END,
+  metadata = coalesce(?4, metadata),
+  updated_at_ms = max(updated_at_ms, ?5)
+WHERE {CALLERS}"
+        );
+        let metadata = patch
+            .metadata
+            .clone()
+            .map(|metadata| Value::Object(metadata).to_string());
+        let mut parameters = scope(id, caller);
+        parameters.extend([patch.title.as_deref().into(), metadata.into(), now_ms.into()]);
+        let read = Statement::new(format!("{COLUMNS} WHERE id = ?1"), vec![id.as_str().into()]);
+        let results = self
+            .database
+            .batch(vec![Statement::new(update, parameters), read])
+            .await?;
+        lookup(results.last().and_then(|rows| rows.first()), caller)
+    }
+
+    /// Deletes a thread with its messages; a thread its owner deleted before is found too. Run rows stay: their ids
+    /// are taken for good (D12) and late results must learn that their run is over. Live runs store nothing afterwards,
+    /// because the incarnation they began on is gone.
+    ///
+    /// # Errors
+    /// [`StoreError`]
+    pub async fn delete_thread(
+        &self,
+        id: &ThreadId,
+        caller: Option<&ResourceId>,
+        now_ms: u64,
+    ) -> Result<Lookup<()>, StoreError> {
+        let tombstone = format!(
+            "
+INSERT INTO deleted_threads (id, resource_id, deleted_at_ms)
+SELECT id, resource_id, ?3 FROM threads WHERE {CALLERS}
+ON CONFLICT (id, resource_id) DO UPDATE SET deleted_at_ms = excluded.deleted_at_ms"
+        );
+        let mut tombstone_parameters = scope(id, caller);
+        tombstone_parameters.push(now_ms.into());
+        let scoped = |sql: String| Statement::new(sql, scope(id, caller));
+        let statements = vec![
+            Statement::new(
+                "SELECT resource_id FROM threads WHERE id = ?1",
+                vec![id.as_str().into()],
+            ),
+            scoped(format!("SELECT id FROM deleted_threads WHERE {CALLERS} LIMIT 1")),
+            Statement::new(tombstone, tombstone_parameters),
+            scoped(format!(
+                "DELETE FROM message_pieces WHERE thread_id = ?2 AND {CALLERS_THREAD_EXISTS}"
+            )),
+            scoped(format!(
+                "DELETE FROM messages WHERE thread_id = ?2 AND {CALLERS_THREAD_EXISTS}"
+            )),
+            scoped(format!("DELETE FROM threads WHERE {CALLERS}")),
+        ];
+        let mut results = self.database.batch(statements).await?.into_iter();
+        let thread = results.next().unwrap_or_default();
+        let deleted_before = results.next().is_some_and(|rows| !rows.is_empty());
+        match thread.first() {
+            Some(row) => {
+                let owner = Fields(row).text("resource_id")?;
+                let is_callers = caller.is_none_or(|caller| caller.as_str() == owner);
+                Ok(if is_callers {
+                    Lookup::Found(())
+                } else {
+                    Lookup::Foreign
+                })
+            }
+            None if deleted_before => Ok(Lookup::Found(())),
+            None => Ok(Lookup::Unknown),
+        }
+    }
+}
+
+fn page_statement(request: &ThreadListRequest, owner: Parameter) -> Result<Statement, ThreadListError> {
+    let column = match request.order {
+        ThreadOrder::UpdatedAt => "updated_at_ms",
+        ThreadOrder::CreatedAt => "created_at_ms",
+    };
+    let (direction, after) = if request.descending {
+        ("DESC", "<")
+    } else {
+        ("ASC", ">")
+    };
+    // One row more than asked for says whether there are more.
+    let limit: Parameter = (u64::from(request.limit) + 1).into();
+    let order = format!("ORDER BY {column} {direction}, id {direction}");
+    Ok(match &request.start {
+        PageStart::Offset(offset) => Statement::new(
+            format!("{COLUMNS} WHERE resource_id = ?1 {order} LIMIT ?2 OFFSET ?3"),
+            vec![owner, limit, (*offset).into()],
+        ),
+        PageStart::Cursor(text) => {
+            let cursor = Cursor::decode(text).filter(|cursor| cursor.order == request.order);
+            let cursor = cursor.ok_or(ThreadListError::BadCursor)?;
+            Statement::new(
+                format!(
+                    "{COLUMNS} WHERE resource_id = ?1 AND ({column}, id) {after} (?3, ?4) {order} LIMIT ?2"
+                ),
+                vec![owner, limit, cursor.at_ms.into(), cursor.id.into()],
+            )
+        }
+    })
+}
+
+fn scope(id: &ThreadId, caller: Option<&ResourceId>) -> Vec<Parameter> {
+    vec![caller.map(ResourceId::as_str).into(), id.as_str().into()]
+}
+
+fn lookup(row: Option<&Row>, caller: Option<&ResourceId>) -> Result<Lookup<Thread>, StoreError> {
+    let Some(row) = row else {
+        return Ok(Lookup::Unknown);
+    };
+    let thread = thread(row)?;
+    let is_callers = caller.is_none_or(|caller| *caller == thread.resource_id);
+    Ok(if is_callers {
+        Lookup::Found(thread)
+    } else {
+        Lookup::Foreign
+    })
+}
+
+fn thread(row: &Row) -> Result<Thread, StoreError> {
+    let fields = Fields(row);
+    let metadata: Map<String, Value> =
+        serde_json::from_str(fields.text("metadata")?).map_err(|_| StoreError::Corrupt("metadata"))?;
+    Ok(Thread {
+        id: fields.id("id", ThreadId::new)?,
+        title: fields.optional_text("title")?.map(str::to_owned),
+        resource_id: fields.id("resource_id", ResourceId::new)?,
+        created_at_ms: fields.integer("created_at_ms")?,
+        updated_at_ms: fields.integer("updated_at_ms")?,
+        metadata,
+    })
+}
