@@ -62,12 +62,13 @@ pub(super) struct StoredMessage {
     pub body: String,
 }
 
-/// Columns [`StoredMessage`] is read from, of `messages m`, for owner `?1` and thread `?2`.
+/// Columns [`StoredMessage`] is read from, of `messages m`.
 pub(super) const MESSAGE_COLUMNS: &str = "
   m.id, m.role, m.place, m.created_at_ms, m.body, m.more_pieces,
   (SELECT json_group_array(c.value) FROM json_each(m.pending_calls) c
    WHERE NOT EXISTS (
-     SELECT 1 FROM messages t WHERE t.resource_id = ?1 AND t.thread_id = ?2 AND t.tool_call_id = c.value
+     SELECT 1 FROM messages t
+     WHERE t.resource_id = m.resource_id AND t.thread_id = m.thread_id AND t.tool_call_id = c.value
    )) AS open_calls";
 
 impl<D: Database> Store<D> {

@@ -10,6 +10,8 @@ mod cursor;
 mod end;
 mod error;
 mod incoming;
+mod mastra_form;
+mod messages;
 mod row;
 mod runs;
 mod threads;
