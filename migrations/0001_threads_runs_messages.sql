@@ -76,8 +76,10 @@ CREATE TABLE messages (
   PRIMARY KEY (thread_id, id)
 ) STRICT;
 
--- The role is here so that counting the rows of a page reads no message.
-CREATE INDEX messages_visible ON messages (resource_id, thread_id, place, role) WHERE superseded_by IS NULL;
+-- The last two columns are here so that counting the rows of a page reads no message: SQLite looks the condition of
+-- the index up again.
+CREATE INDEX messages_visible ON messages (resource_id, thread_id, place, role, superseded_by)
+  WHERE superseded_by IS NULL;
 CREATE INDEX messages_pending ON messages (resource_id, thread_id, place)
   WHERE pending_calls IS NOT NULL AND superseded_by IS NULL;
 CREATE UNIQUE INDEX messages_by_tool_call ON messages (resource_id, thread_id, tool_call_id)

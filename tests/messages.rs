@@ -148,6 +148,36 @@ fn a_mastra_page_reads_the_messages_of_its_rows_only() {
 }
 
 #[test]
+fn counting_rows_reads_an_index_and_no_message() {
+    let sqlite = five_turns();
+    for form in [MessageForm::AgUi, MessageForm::Mastra] {
+        sqlite.take_plan();
+        page(
+            &sqlite,
+            &MessageListRequest {
+                limit: 2,
+                ..request(form)
+            },
+        );
+        let plan = sqlite.take_plan();
+        let reads = |kind: &str| {
+            let step = format!("SEARCH m USING {kind} messages_visible (resource_id=? AND thread_id=?");
+            plan.iter().filter(|found| found.starts_with(&step)).count()
+        };
+        let counting = match form {
+            MessageForm::AgUi => 1,
+            // Once for the total, once for the bounds of the page.
+            MessageForm::Mastra => 2,
+        };
+        assert_eq!(
+            (reads("COVERING INDEX"), reads("INDEX")),
+            (counting, 1),
+            "{plan:#?}"
+        );
+    }
+}
+
+#[test]
 fn pending_calls_wait_and_their_results_are_found_behind_later_turns() {
     let sqlite = Sqlite::new();
     let first = begun(&sqlite, begin("r1", vec![user("u1")]));

@@ -10,6 +10,7 @@
 #[expect(dead_code, reason = "shared with other test crates")]
 mod chat;
 #[path = "support/sqlite.rs"]
+#[expect(dead_code, reason = "shared with other test crates")]
 mod sqlite;
 
 use chat::*;
