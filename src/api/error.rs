@@ -53,6 +53,7 @@ error_codes! {
     409 GenerationChanged = "generation_changed", "The run was restarted; read its events from 0.";
     410 ToolCallExpired = "tool_call_expired", "The call's deadline has passed.";
     410 RunOver = "run_over", "The run has ended and takes or gives nothing more.";
+    410 EventsForgotten = "events_forgotten", "The run lives, but its first events are no longer kept.";
     413 BodyTooLarge = "body_too_large", "The body is over its limit, or holds too many messages or tools.";
     415 UnsupportedMediaType = "unsupported_media_type", "The body's content type is not JSON.";
     429 UpstreamRateLimited = "upstream_rate_limited", "The model's provider asks to wait; see `Retry-After`.";
@@ -272,6 +273,22 @@ impl ApiError {
     /// The run has ended.
     pub fn run_over() -> Self {
         Self::new(ErrorCode::RunOver, "This run is over.")
+    }
+
+    /// The run lives, but events the client has not seen are no longer kept. Source: contract 8.
+    pub fn events_forgotten() -> Self {
+        Self::new(
+            ErrorCode::EventsForgotten,
+            "The events asked for are no longer kept.",
+        )
+    }
+
+    /// More events than the run has had. Source: contract 8.
+    pub fn events_ahead() -> Self {
+        Self::invalid_query(vec![Issue {
+            pointer: "/after".to_owned(),
+            message: "must not be more than the run's events".to_owned(),
+        }])
     }
 
     /// More than this many bytes.

@@ -1,35 +1,25 @@
-//! Reading what a client or another part of the Worker sent, never more than a limit.
+//! Reading what was sent to us, never more than a limit.
 
 use web_sys::Request;
 
 use super::stream::ChunkReader;
 
 /// Why a body was not read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BodyFault {
     /// It has more bytes than the limit; the rest was not read.
     #[error("the body is too large")]
     TooLarge,
-    /// It is not UTF-8.
-    #[error("the body is not UTF-8")]
-    NotUtf8,
     /// The connection failed.
     #[error("the body could not be read")]
     Broken,
 }
 
-/// Reads a body as text of at most `max_bytes`, without its byte order mark.
+/// Reads a whole body of at most `max_bytes`; one that is longer is left as soon as that is known.
 ///
 /// # Errors
 /// [`BodyFault`]
-pub async fn read_text(request: &Request, max_bytes: usize) -> Result<String, BodyFault> {
-    let declared = request.headers().get("content-length").ok().flatten();
-    if declared
-        .and_then(|length| length.parse::<usize>().ok())
-        .is_some_and(|length| length > max_bytes)
-    {
-        return Err(BodyFault::TooLarge);
-    }
+pub async fn read(request: &Request, max_bytes: usize) -> Result<Vec<u8>, BodyFault> {
     let mut chunks = ChunkReader::new(request.body()).map_err(|_| BodyFault::Broken)?;
     let mut bytes = Vec::new();
     while let Some(chunk) = chunks.next_chunk().await {
@@ -39,9 +29,5 @@ pub async fn read_text(request: &Request, max_bytes: usize) -> Result<String, Bo
         }
         bytes.extend_from_slice(&chunk);
     }
-    let text = String::from_utf8(bytes).map_err(|_| BodyFault::NotUtf8)?;
-    match text.strip_prefix('\u{feff}') {
-        Some(rest) => Ok(rest.to_owned()),
-        None => Ok(text),
-    }
+    Ok(bytes)
 }

@@ -11,10 +11,11 @@ use worker::Env;
 use super::database::D1;
 use super::log::ConsoleLog;
 use super::run_calls::RunObjects;
+use crate::api::auth::{AcceptedToken, AuthMode, Principal};
 use crate::api::cors::CorsOrigins;
-use crate::config::{AgentConfig, Config, ConfigError, LogLevel, VARIABLES};
+use crate::config::{AgentConfig, Auth, Config, ConfigError, LogLevel, TokenOwner, VARIABLES};
 use crate::provider::{ModelTarget, Secret};
-use crate::run::ports::Level;
+use crate::run::ports::{Level, Log};
 
 /// Name of the D1 binding; without it the deployment keeps no threads.
 const DATABASE_BINDING: &str = "DB";
@@ -81,6 +82,27 @@ fn get(env: &Env, name: &str) -> Option<JsValue> {
 pub fn secret(env: &Env, name: &str) -> Option<Secret> {
     let text = get(env, name)?.as_string()?;
     (!text.is_empty()).then(|| Secret::new(text))
+}
+
+/// How callers prove who they are, with the tokens themselves.
+pub fn auth_mode(env: &Env, auth: &Auth, log: &ConsoleLog) -> AuthMode {
+    let Auth::Bearer(tokens) = auth else {
+        return AuthMode::None;
+    };
+    let accepted = tokens.iter().filter_map(|token| {
+        let Some(secret) = secret(env, &token.secret) else {
+            log.line(Level::Error, "secret_missing", &[("name", &token.secret)]);
+            return None;
+        };
+        Some(AcceptedToken {
+            token: secret.expose().to_owned(),
+            principal: match &token.owner {
+                TokenOwner::One(owner) => Principal::Owner(owner.clone()),
+                TokenOwner::Any => Principal::Admin,
+            },
+        })
+    });
+    AuthMode::Bearer(accepted.collect())
 }
 
 /// The database, if the deployment has one.

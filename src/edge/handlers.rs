@@ -1,30 +1,38 @@
-//! One function per route.
+//! What every handler has, and the handlers of the service and its agents. Runs and threads have files of their own.
 
-use serde_json::json;
 use worker::{Env, Request};
 
-use super::body::{BodyFault, read_text};
+use super::body::{self, BodyFault};
 use super::env;
+use super::header;
 use super::log::ConsoleLog;
 use super::reply::Answer;
-use super::run_calls::{RunCall, RunObjects, Start};
-use super::stream::describe;
+use super::run_calls::RunObjects;
+use crate::api::auth::{Caller, Principal, authenticate, join_resources};
+use crate::api::body::{check_content_length, check_content_type, text};
 use crate::api::error::ApiError;
+use crate::api::query::Query;
+use crate::api::reply;
 use crate::api::route::Route;
-use crate::config::{AgentConfig, Auth, Config, ListShape};
+use crate::config::{AgentConfig, Config};
 use crate::protocol::agent::Agent;
 use crate::protocol::forwarded_props::ClientResource;
-use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ToolCallAddress, ToolCallId};
-use crate::protocol::input::RunAgentInput;
-use crate::run::plan;
+use crate::protocol::id::AgentId;
 use crate::run::ports::{Level, Log};
+use crate::store::{DatabaseError, StoreError};
 use crate::tool::toolbox::ToolBox;
+
+/// What the service speaks with a database, and without one. Source: contract 9.
+const LEVEL_WITH_THREADS: u8 = 4;
+const LEVEL_WITHOUT_THREADS: u8 = 2;
 
 /// A request and all that is needed to answer it.
 #[derive(Debug)]
 pub struct Call<'a> {
     /// The request.
     pub request: &'a Request,
+    /// Its query.
+    pub query: Query,
     /// The deployment.
     pub env: &'a Env,
     /// Its configuration.
@@ -43,94 +51,46 @@ impl Call<'_> {
     /// # Errors
     /// What is wrong with it, or with us.
     pub async fn answer(&self, route: Route) -> Result<Answer, ApiError> {
+        // What the service is may be asked by anybody; everything else needs the credentials the deployment wants.
+        if route == Route::DescribeService {
+            return Ok(self.describe_service());
+        }
+        let principal = self.principal()?;
         match route {
             Route::DescribeService => Ok(self.describe_service()),
-            Route::StartRun => self.start_run().await,
-            Route::PostResult { run_id, tool_call_id } => self.post_result(run_id, tool_call_id).await,
-            Route::ListAgents => Ok(self.list_agents()),
+            Route::StartRun => self.start_run(principal).await,
+            Route::PostResult { run_id, tool_call_id } => {
+                self.post_result(principal, run_id, tool_call_id).await
+            }
+            Route::ReadRun { run_id } => self.read_run(principal, run_id).await,
+            Route::FollowRun { run_id } => self.follow_run(principal, run_id).await,
+            Route::CancelRun { run_id } => self.cancel_run(principal, run_id).await,
+            Route::ListThreads => self.list_threads(principal).await,
+            Route::CreateThread => self.create_thread(principal).await,
+            Route::ReadThread { thread_id } => self.read_thread(principal, &thread_id).await,
+            Route::UpdateThread { thread_id } => self.update_thread(principal, &thread_id).await,
+            Route::DeleteThread { thread_id } => self.delete_thread(principal, &thread_id).await,
+            Route::ListMessages { thread_id } => self.list_messages(principal, thread_id).await,
+            Route::ListAgents => self.list_agents(),
             Route::ReadAgent { agent_id } => self.read_agent(&agent_id),
-            Route::ReadRun { .. }
-            | Route::FollowRun { .. }
-            | Route::CancelRun { .. }
-            | Route::ListThreads
-            | Route::CreateThread
-            | Route::ReadThread { .. }
-            | Route::UpdateThread { .. }
-            | Route::DeleteThread { .. }
-            | Route::ListMessages { .. } => Err(ApiError::persistence_not_configured()),
         }
     }
 
     fn describe_service(&self) -> Answer {
-        let level = if env::database(self.env).is_some() { 4 } else { 2 };
-        Answer::json(&json!({
-            "name": env!("CARGO_PKG_NAME"),
-            "version": env!("CARGO_PKG_VERSION"),
-            "protocol": "io.intelligence/agent-protocol",
-            "protocolVersion": crate::protocol::event::PROTOCOL_VERSION,
-            "conformanceLevel": level,
-        }))
+        let level = match env::database(self.env) {
+            Some(_) => LEVEL_WITH_THREADS,
+            None => LEVEL_WITHOUT_THREADS,
+        };
+        Answer::json(reply::service(
+            env!("CARGO_PKG_NAME"),
+            env!("CARGO_PKG_VERSION"),
+            level,
+        ))
     }
 
-    async fn start_run(&self) -> Result<Answer, ApiError> {
-        let body = self.body(self.config.limits.run_body_max_bytes).await?;
-        let decoded = RunAgentInput::decode(&body)?;
-        for warning in &decoded.warnings {
-            let members: [(&str, &dyn std::fmt::Display); 2] =
-                [("field", &warning.pointer), ("message", &warning.message)];
-            self.log.line(Level::Warn, "input_ignored", &members);
-        }
-        let input = decoded.input;
-        let agent = self.config.agent(input.forwarded_props.agent_id.as_ref());
-        let agent = agent.ok_or_else(ApiError::agent_not_found)?;
-        let principal: Option<ResourceId> = self.principal()?;
-        let given = match &input.forwarded_props.resource_id {
-            ClientResource::Given(id) => Some(id.clone()),
-            ClientResource::Absent | ClientResource::Empty => None,
-        };
-        let start = Start {
-            agent_id: AgentId::new(agent.id.as_str()),
-            persistence: plan::persistence(&agent, &input, principal.as_ref()),
-            owner: principal.or(given),
-            request_id: self.request_id.to_owned(),
-        };
-        let address = self
-            .objects
-            .fresh()
-            .map_err(|error| self.platform_fault("object_address", error))?;
-        let answer = self.call_object(address, &RunCall::Start(start), &body).await?;
-        if answer.is_success() {
-            Ok(answer.with_headers(run_headers(address)))
-        } else {
-            Ok(answer)
-        }
-    }
-
-    async fn post_result(&self, run_id: RunId, tool_call_id: ToolCallId) -> Result<Answer, ApiError> {
-        let body = self.body(self.config.limits.result_body_max_bytes).await?;
-        let address = ToolCallAddress::parse(tool_call_id.as_str()).map(|address| address.object);
-        let address = address.filter(|object| self.objects.knows(*object));
-        let address = address.ok_or_else(ApiError::tool_call_not_found)?;
-        let call = RunCall::Deliver {
-            run_id,
-            tool_call_id,
-            caller: self.principal()?,
-            is_error: false,
-        };
-        self.call_object(address, &call, &body).await
-    }
-
-    fn list_agents(&self) -> Answer {
-        let agents: Vec<_> = self
-            .config
-            .agents()
-            .iter()
-            .map(|agent| describe_agent(agent))
-            .collect();
-        match self.config.list_shape {
-            ListShape::Object => Answer::json(&json!({ "agents": agents })),
-            ListShape::Array => Answer::json(&agents),
-        }
+    fn list_agents(&self) -> Result<Answer, ApiError> {
+        let agents: Vec<Agent> = self.config.agents().iter().map(|agent| describe(agent)).collect();
+        self.written(reply::agent_list(&agents, self.config.list_shape))
     }
 
     fn read_agent(&self, id: &AgentId) -> Result<Answer, ApiError> {
@@ -138,54 +98,62 @@ impl Call<'_> {
             .config
             .agent(Some(id))
             .ok_or_else(ApiError::agent_not_found)?;
-        Ok(Answer::json(&describe_agent(&agent)))
+        self.written(reply::agent(&describe(&agent)))
     }
 
-    fn principal(&self) -> Result<Option<ResourceId>, ApiError> {
-        match &self.config.auth {
-            Auth::None => Ok(None),
-            Auth::Bearer(_) => Err(ApiError::unauthenticated()),
-        }
+    fn principal(&self) -> Result<Option<Principal>, ApiError> {
+        let mode = env::auth_mode(self.env, &self.config.auth, self.log);
+        authenticate(&mode, header(self.request, "authorization").as_deref())
+    }
+
+    /// The caller: who was authenticated, and the owner that query and body name.
+    pub fn caller(&self, principal: Option<Principal>, in_body: ClientResource) -> Result<Caller, ApiError> {
+        Caller::new(principal, join_resources(self.query.resource()?, in_body)?)
     }
 
     /// The body as text; JSON by its content type, and not over the limit.
-    async fn body(&self, max_bytes: usize) -> Result<String, ApiError> {
-        read_text(self.request.inner(), max_bytes)
+    pub async fn body(&self, max_bytes: usize) -> Result<String, ApiError> {
+        check_content_type(header(self.request, "content-type").as_deref())?;
+        check_content_length(header(self.request, "content-length").as_deref(), max_bytes)?;
+        let bytes = body::read(self.request.inner(), max_bytes)
             .await
             .map_err(|fault| match fault {
                 BodyFault::TooLarge => ApiError::body_too_large(max_bytes),
-                BodyFault::NotUtf8 | BodyFault::Broken => ApiError::invalid_json(format!("{fault}")),
-            })
+                BodyFault::Broken => ApiError::invalid_json("The body could not be read."),
+            })?;
+        text(bytes)
     }
 
-    async fn call_object(
-        &self,
-        address: ObjectAddress,
-        call: &RunCall,
-        text: &str,
-    ) -> Result<Answer, ApiError> {
-        let response = self.objects.call(address, call, text).await;
-        response
-            .map(Answer::relayed)
-            .map_err(|error| self.platform_fault("object_call", error))
+    /// A body of ours that was written as JSON.
+    pub fn written(&self, body: Result<String, serde_json::Error>) -> Result<Answer, ApiError> {
+        body.map(Answer::json).map_err(|error| {
+            self.log
+                .line(Level::Error, "answer_not_written", &[("error", &error)]);
+            ApiError::internal()
+        })
     }
 
-    fn platform_fault(&self, event: &'static str, error: worker::Error) -> ApiError {
-        self.log
-            .line(Level::Error, event, &[("error", &describe(&error.into()))]);
-        ApiError::storage_unavailable()
+    /// What a failure of the store is for the client.
+    pub fn store_error(&self, error: &StoreError) -> ApiError {
+        let (detail, answer) = match error {
+            StoreError::Database(DatabaseError::Unavailable(detail)) => {
+                (detail.as_str(), ApiError::storage_unavailable())
+            }
+            StoreError::Database(DatabaseError::Constraint(detail) | DatabaseError::Refused(detail)) => {
+                (detail.as_str(), ApiError::internal())
+            }
+            StoreError::Corrupt(what) => (*what, ApiError::internal()),
+        };
+        self.log.line(
+            Level::Error,
+            "store_failed",
+            &[("error", error), ("detail", &detail)],
+        );
+        answer
     }
 }
 
-fn describe_agent(agent: &AgentConfig) -> Agent {
-    let (server_tools, _) = ToolBox::new(&agent.tools, &[]);
-    agent.describe(&server_tools.declarations())
-}
-
-/// Where a run is found again. Source: D17, contract 8.
-fn run_headers(address: ObjectAddress) -> [(&'static str, String); 2] {
-    [
-        ("io-run-address", address.to_base64url()),
-        ("io-run-generation", "0".to_owned()),
-    ]
+fn describe(agent: &AgentConfig) -> Agent {
+    let (toolbox, _) = ToolBox::new(&agent.tools, &[]);
+    agent.describe(&toolbox.declarations())
 }

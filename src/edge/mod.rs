@@ -17,8 +17,10 @@ mod outlet;
 mod ports;
 mod reply;
 mod run_calls;
+mod run_handlers;
 mod run_object;
 mod stream;
+mod thread_handlers;
 mod viewer;
 mod watchdog;
 
@@ -26,6 +28,7 @@ use worker::{Env, Request, Response};
 
 use crate::api::cors::CorsOrigins;
 use crate::api::error::ApiError;
+use crate::api::query::Query;
 use crate::api::route::{self, events_path};
 use crate::config::Config;
 use crate::protocol::event::RunErrorCode;
@@ -101,8 +104,10 @@ async fn handle(
         return Err(ApiError::config_invalid("RUNS must be bound"));
     };
     let route = route::resolve(&config.prefix, &request.inner().method(), &request.path())?;
+    let url = request.inner().url();
     let call = Call {
         request,
+        query: Query::parse(url.split_once('?').map_or("", |(_, query)| query)),
         env,
         config,
         objects,

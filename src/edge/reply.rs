@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
 use web_sys::ReadableStream;
 use worker::{Headers, Response, ResponseBody};
 
@@ -27,21 +26,13 @@ const STREAM: [(&str, &str); 3] = [
 ];
 
 impl Answer {
-    /// 204, for the preflight only (D1).
+    /// 204: for the preflight (D1), and from an object that has no run.
     pub fn no_content() -> Self {
         Self::new(204, ResponseBody::Empty)
     }
 
-    /// 200 with a value as JSON.
-    pub fn json(value: &impl Serialize) -> Self {
-        match serde_json::to_string(value) {
-            Ok(text) => Self::json_text(text),
-            Err(_) => Self::error(&ApiError::internal()),
-        }
-    }
-
     /// 200 with JSON text.
-    pub fn json_text(text: String) -> Self {
+    pub fn json(text: String) -> Self {
         Self::new(200, ResponseBody::Body(text.into_bytes())).with_headers([JSON])
     }
 

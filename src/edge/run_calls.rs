@@ -7,9 +7,13 @@ use js_sys::Uint8Array;
 use serde::{Deserialize, Serialize};
 use worker::{Method, ObjectId, ObjectNamespace, Request, RequestInit, Response};
 
-use super::body::read_text;
+use super::body;
+use super::reply::Answer;
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ToolCallId};
 use crate::store::Persistence;
+
+/// What an object answers that has no run: no answer to a client has this status.
+const NO_RUN_STATUS: u16 = 204;
 
 /// What starts a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,11 +81,12 @@ impl RunCall {
         }
     }
 
-    /// The object's side: takes a request apart.
+    /// The object's side: takes a request apart. The Worker has kept its body small enough.
     pub async fn read(request: &Request) -> Option<(Self, String)> {
-        let body = read_text(request.inner(), usize::MAX).await.ok()?;
-        let (line, text) = body.split_once('\n')?;
-        Some((serde_json::from_str(line).ok()?, text.to_owned()))
+        let mut line = body::read(request.inner(), usize::MAX).await.ok()?;
+        let end = line.iter().position(|byte| *byte == b'\n')?;
+        let text = String::from_utf8(line.split_off(end + 1)).ok()?;
+        Some((serde_json::from_slice(&line).ok()?, text))
     }
 
     fn request(&self, text: &str) -> worker::Result<Request> {
@@ -122,17 +127,23 @@ impl RunObjects {
         self.id(address).is_ok()
     }
 
-    /// Calls an object and waits for the head of its answer. A call that may be repeated is tried once more on a new
-    /// stub when the object was reset under it (known fault B111).
+    /// Calls an object and waits for the head of its answer; `None` = it has no run. A call that may be repeated is
+    /// tried once more on a new stub when the object was reset under it (known fault B111).
     ///
     /// # Errors
     /// What the platform said.
-    pub async fn call(&self, address: ObjectAddress, call: &RunCall, text: &str) -> worker::Result<Response> {
-        let answer = self.call_once(address, call, text).await;
-        match answer {
-            Err(_) if call.is_repeatable() => self.call_once(address, call, text).await,
-            answer => answer,
-        }
+    pub async fn call(
+        &self,
+        address: ObjectAddress,
+        call: &RunCall,
+        text: &str,
+    ) -> worker::Result<Option<Answer>> {
+        let response = match self.call_once(address, call, text).await {
+            Err(_) if call.is_repeatable() => self.call_once(address, call, text).await?,
+            response => response?,
+        };
+        let has_run = response.status_code() != NO_RUN_STATUS;
+        Ok(has_run.then(|| Answer::relayed(response)))
     }
 
     async fn call_once(

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use futures::channel::oneshot;
-use serde_json::json;
 use worker::{DurableObject, Env, Request, Response, State, durable_object, wasm_bindgen};
 
 use super::clock::PlatformClock;
@@ -19,9 +18,10 @@ use super::run_calls::{RunCall, Start};
 use super::stream::describe;
 use super::watchdog::{ALARM_EVERY, Watchdog, WatchedRun};
 use crate::api::error::ApiError;
+use crate::api::reply;
 use crate::binding::event_log::EventLogGap;
 use crate::config::Config;
-use crate::protocol::id::{ObjectAddress, ResourceId, RunId};
+use crate::protocol::id::ObjectAddress;
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::tool::ToolResult;
 use crate::run::ports::{Clock, Level, Log};
@@ -48,10 +48,11 @@ impl DurableObject for RunObject {
 
     async fn fetch(&self, request: Request) -> worker::Result<Response> {
         let answer = match RunCall::read(&request).await {
-            Some((call, text)) => self.answer(call, text).await.unwrap_or_else(Answer::from),
-            None => Answer::from(ApiError::internal()),
+            Some((call, text)) => self.answer(call, text).await,
+            None => Err(ApiError::internal()),
         };
-        Ok(answer.into_response())
+        let answer = answer.map(|answer| answer.unwrap_or_else(Answer::no_content));
+        Ok(answer.unwrap_or_else(Answer::from).into_response())
     }
 
     async fn alarm(&self) -> worker::Result<Response> {
@@ -65,48 +66,64 @@ impl DurableObject for RunObject {
 }
 
 impl RunObject {
-    async fn answer(&self, call: RunCall, text: String) -> Result<Answer, ApiError> {
-        match call {
-            RunCall::Start(start) => self.start(start, &text).await,
+    /// Answers a call; `None` = no run lives or lived here, as far as this object remembers.
+    async fn answer(&self, call: RunCall, text: String) -> Result<Option<Answer>, ApiError> {
+        let answer = match call {
+            RunCall::Start(start) => self.start(start, &text).await?,
             RunCall::Deliver {
                 run_id,
                 tool_call_id,
                 caller,
                 is_error,
             } => {
-                let run = self.admitted(&run_id, caller.as_ref()).await?;
+                let Some(run) = self.known().await else {
+                    return Ok(None);
+                };
+                run.admit(&run_id, caller.as_ref())?;
                 let content = text;
                 run.deliver(&tool_call_id, ToolResult { content, is_error })?;
-                Ok(Answer::json(
-                    &json!({ "success": true, "runId": run_id, "toolCallId": tool_call_id }),
-                ))
+                Answer::json(reply::result_taken(&run_id, &tool_call_id))
             }
             RunCall::Status { run_id, caller } => {
-                let run = self.admitted(&run_id, caller.as_ref()).await?;
-                Ok(Answer::json(&run.description().to_json()))
+                let Some(run) = self.known().await else {
+                    return Ok(None);
+                };
+                run.admit(&run_id, caller.as_ref())?;
+                Answer::json(run.description().to_json().to_string())
             }
             RunCall::Events {
                 run_id,
                 caller,
                 after,
             } => {
-                let run = self.admitted(&run_id, caller.as_ref()).await?;
-                self.follow(&run, after)
+                let Some(run) = self.known().await else {
+                    return Ok(None);
+                };
+                run.admit(&run_id, caller.as_ref())?;
+                self.follow(&run, after)?
             }
             RunCall::Cancel { run_id, caller } => {
-                let run = self.admitted(&run_id, caller.as_ref()).await?;
+                let Some(run) = self.known().await else {
+                    return Ok(None);
+                };
+                run.admit(&run_id, caller.as_ref())?;
                 run.control.cancel.set();
-                Ok(Answer::json(&run.description().to_json()))
+                Answer::json(run.description().to_json().to_string())
             }
-        }
+        };
+        Ok(Some(answer))
     }
 
     /// Starts the run and waits until it is known whether it answers a stream.
     async fn start(&self, start: Start, text: &str) -> Result<Answer, ApiError> {
         let settings =
             env::settings(&self.env).map_err(|error| ApiError::config_invalid(&error.to_string()))?;
+        let request_id = start.request_id.clone();
         let setup = self.setup(&settings.config, start, text)?;
-        let log = self.log().with("runId", setup.input.run_id.as_str());
+        let log = self
+            .log()
+            .with("requestId", request_id)
+            .with("runId", setup.input.run_id.as_str());
         let run = Rc::new(LiveRun::new(&setup, PlatformClock.now_ms()));
         let stream = run.viewers.attach(0);
         let (stream, pump) = stream.map_err(|fault| self.attach_error(&fault))?;
@@ -160,7 +177,8 @@ impl RunObject {
 
     fn attach_error(&self, fault: &AttachFault) -> ApiError {
         match fault {
-            AttachFault::Gap(EventLogGap::Forgotten | EventLogGap::Ahead) => ApiError::run_over(),
+            AttachFault::Gap(EventLogGap::Forgotten) => ApiError::events_forgotten(),
+            AttachFault::Gap(EventLogGap::Ahead) => ApiError::events_ahead(),
             AttachFault::Platform(thrown) => {
                 self.log()
                     .line(Level::Error, "stream_not_opened", &[("error", &describe(thrown))]);
@@ -169,15 +187,13 @@ impl RunObject {
         }
     }
 
-    /// The run of this object, if the caller may touch it. An object without a run has lost it, or never had one: the
-    /// Worker asks the database then.
-    async fn admitted(&self, run_id: &RunId, caller: Option<&ResourceId>) -> Result<Rc<LiveRun>, ApiError> {
-        let Some(run) = self.live() else {
+    /// The run of this object. Without one, a run that was lost is looked after before the Worker reads its row.
+    async fn known(&self) -> Option<Rc<LiveRun>> {
+        let run = self.live();
+        if run.is_none() {
             self.look_after().await;
-            return Err(ApiError::run_over());
-        };
-        run.admit(run_id, caller)?;
-        Ok(run)
+        }
+        run
     }
 
     /// No loop lives here. What the database must still take goes first; then a row without a loop: its run was lost

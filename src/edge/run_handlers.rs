@@ -1,0 +1,260 @@
+//! Handlers of the routes that start and address runs.
+
+use std::fmt::Display;
+
+use super::clock::PlatformClock;
+use super::env;
+use super::handlers::Call;
+use super::reply::Answer;
+use super::run_calls::{RunCall, Start};
+use super::stream::describe;
+use crate::api::auth::{Caller, Principal};
+use crate::api::body::check_counts;
+use crate::api::error::ApiError;
+use crate::protocol::forwarded_props::ClientResource;
+use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ToolCallAddress, ToolCallId};
+use crate::protocol::input::RunAgentInput;
+use crate::protocol::tool_result;
+use crate::run::description::RunDescription;
+use crate::run::plan;
+use crate::run::ports::{Clock, Level, Log};
+use crate::store::{Persistence, RunRow, RunStatus, Store};
+
+/// Runs are not restarted yet: every stream is of this generation. Source: contract 8.
+const GENERATION: u64 = 0;
+
+impl Call<'_> {
+    /// `POST /run`
+    pub async fn start_run(&self, principal: Option<Principal>) -> Result<Answer, ApiError> {
+        let limits = &self.config.limits;
+        let text = self.body(limits.run_body_max_bytes).await?;
+        let decoded = RunAgentInput::decode(&text)?;
+        for warning in &decoded.warnings {
+            let members: [(&str, &dyn Display); 2] =
+                [("field", &warning.pointer), ("message", &warning.message)];
+            self.log.line(Level::Warn, "input_ignored", &members);
+        }
+        let mut input = decoded.input;
+        check_counts(&input, limits.messages_max_count, limits.tools_max_count)?;
+        let agent = self.config.agent(input.forwarded_props.agent_id.as_ref());
+        let agent = agent.ok_or_else(ApiError::agent_not_found)?;
+        let caller = self.caller(principal, input.forwarded_props.resource_id)?;
+        input.forwarded_props.resource_id = caller.resource().clone();
+        let principal = match caller.principal() {
+            Some(Principal::Owner(owner)) => Some(owner),
+            Some(Principal::Admin) | None => None,
+        };
+        let persistence = plan::persistence(&agent, &input, principal);
+        let call = RunCall::Start(Start {
+            agent_id: AgentId::new(agent.id.as_str()),
+            owner: owner(&persistence, &caller),
+            persistence,
+            request_id: self.request_id.to_owned(),
+        });
+        let address = self.objects.fresh().map_err(|error| self.object_error(error))?;
+        let answer = self
+            .call(address, &call, &text)
+            .await?
+            .ok_or_else(ApiError::internal)?;
+        Ok(if answer.is_success() {
+            with_address(answer, address)
+        } else {
+            answer
+        })
+    }
+
+    /// `POST /runs/:runId/tool-calls/:toolCallId/result`. The object is found from the call's id alone. Source: D17.
+    pub async fn post_result(
+        &self,
+        principal: Option<Principal>,
+        run_id: RunId,
+        tool_call_id: ToolCallId,
+    ) -> Result<Answer, ApiError> {
+        let body = self.body(self.config.limits.result_body_max_bytes).await?;
+        let result = tool_result::decode(&body)?;
+        let caller = self.caller(principal, ClientResource::Absent)?;
+        let address = ToolCallAddress::parse(tool_call_id.as_str()).map(|address| address.object);
+        let address = address.filter(|object| self.objects.knows(*object));
+        let address = address.ok_or_else(ApiError::tool_call_not_found)?;
+        let call = RunCall::Deliver {
+            run_id: run_id.clone(),
+            tool_call_id,
+            caller: caller.owner().cloned(),
+            is_error: result.is_error,
+        };
+        match self.call(address, &call, &result.content).await? {
+            Some(answer) => Ok(answer),
+            None => {
+                self.row(&run_id, &caller, Some(address)).await?;
+                Err(ApiError::run_over())
+            }
+        }
+    }
+
+    /// `GET /runs/:runId`
+    pub async fn read_run(&self, principal: Option<Principal>, run_id: RunId) -> Result<Answer, ApiError> {
+        let caller = self.caller(principal, ClientResource::Absent)?;
+        let call = RunCall::Status {
+            run_id: run_id.clone(),
+            caller: caller.owner().cloned(),
+        };
+        match self
+            .call_run(&run_id, &caller, self.query.run_address()?, &call)
+            .await?
+        {
+            (_, Some(answer)) => Ok(answer),
+            (address, None) => self.describe_row(&run_id, &caller, address).await,
+        }
+    }
+
+    /// `GET /runs/:runId/events`
+    pub async fn follow_run(&self, principal: Option<Principal>, run_id: RunId) -> Result<Answer, ApiError> {
+        let caller = self.caller(principal, ClientResource::Absent)?;
+        let request = self.query.run_events()?;
+        if request
+            .generation
+            .is_some_and(|generation| generation != GENERATION)
+        {
+            return Err(ApiError::generation_changed(GENERATION));
+        }
+        let call = RunCall::Events {
+            run_id: run_id.clone(),
+            caller: caller.owner().cloned(),
+            after: request.after_count,
+        };
+        match self.call_run(&run_id, &caller, request.address, &call).await? {
+            (address, Some(answer)) if answer.is_success() => Ok(with_address(answer, address)),
+            (_, Some(answer)) => Ok(answer),
+            (address, None) => {
+                self.row(&run_id, &caller, Some(address)).await?;
+                Err(ApiError::run_over())
+            }
+        }
+    }
+
+    /// `POST /runs/:runId/cancel`; of a run that is over, its state.
+    pub async fn cancel_run(&self, principal: Option<Principal>, run_id: RunId) -> Result<Answer, ApiError> {
+        let caller = self.caller(principal, ClientResource::Absent)?;
+        let call = RunCall::Cancel {
+            run_id: run_id.clone(),
+            caller: caller.owner().cloned(),
+        };
+        match self
+            .call_run(&run_id, &caller, self.query.run_address()?, &call)
+            .await?
+        {
+            (_, Some(answer)) => Ok(answer),
+            (address, None) => self.describe_row(&run_id, &caller, address).await,
+        }
+    }
+
+    /// Calls the object of a run: at the address the client gave, else where its row says. No answer = the object does
+    /// not have the run any more, if it ever had one.
+    async fn call_run(
+        &self,
+        run_id: &RunId,
+        caller: &Caller,
+        address: Option<ObjectAddress>,
+        call: &RunCall,
+    ) -> Result<(ObjectAddress, Option<Answer>), ApiError> {
+        let address = match address {
+            Some(address) if self.objects.knows(address) => address,
+            Some(_) => return Err(ApiError::run_not_found()),
+            None => self.row(run_id, caller, None).await?.object,
+        };
+        Ok((address, self.call(address, call, "").await?))
+    }
+
+    async fn describe_row(
+        &self,
+        run_id: &RunId,
+        caller: &Caller,
+        address: ObjectAddress,
+    ) -> Result<Answer, ApiError> {
+        let row = self.row(run_id, caller, Some(address)).await?;
+        let description = RunDescription {
+            run_id: row.run_id,
+            thread_id: row.thread_id,
+            agent_id: row.agent_id,
+            status: row.status.as_str(),
+            generation: GENERATION,
+            started_at_ms: row.started_at_ms,
+            finished_at_ms: row.finished_at_ms,
+            event_count: None,
+            pending: Vec::new(),
+        };
+        Ok(Answer::json(description.to_json().to_string()))
+    }
+
+    /// The row of a run the caller may touch. Several owners may have runs of one id (D12): of a caller's without an
+    /// owner the live one counts, then the newest.
+    ///
+    /// # Errors
+    /// 404 without one, 403 when there are only others'.
+    async fn row(
+        &self,
+        run_id: &RunId,
+        caller: &Caller,
+        object: Option<ObjectAddress>,
+    ) -> Result<RunRow, ApiError> {
+        let database = env::database(self.env).ok_or_else(ApiError::run_not_found)?;
+        let rows = Store::new(database)
+            .find_runs(run_id, PlatformClock.now_ms())
+            .await;
+        let mut rows = rows.map_err(|error| self.store_error(&error))?;
+        rows.retain(|row| object.is_none_or(|object| row.object == object));
+        let exists = !rows.is_empty();
+        rows.retain(|row| caller.may_touch(&row.owner).is_ok());
+        match rows
+            .into_iter()
+            .max_by_key(|row| (is_live(row.status), row.started_at_ms))
+        {
+            Some(row) => Ok(row),
+            None if exists => Err(ApiError::forbidden()),
+            None => Err(ApiError::run_not_found()),
+        }
+    }
+
+    async fn call(
+        &self,
+        address: ObjectAddress,
+        call: &RunCall,
+        text: &str,
+    ) -> Result<Option<Answer>, ApiError> {
+        let answer = self.objects.call(address, call, text).await;
+        answer.map_err(|error| self.object_error(error))
+    }
+
+    /// The platform could not reach an object, or reset it under the call: it may work again in a moment.
+    fn object_error(&self, error: worker::Error) -> ApiError {
+        self.log.line(
+            Level::Error,
+            "object_call_failed",
+            &[("error", &describe(&error.into()))],
+        );
+        ApiError::storage_unavailable()
+    }
+}
+
+/// The owner of a run: who its thread belongs to, else who calls.
+fn owner(persistence: &Persistence, caller: &Caller) -> Option<ResourceId> {
+    match persistence {
+        Persistence::Create(owner) | Persistence::IfThreadExists(owner) => Some(owner.clone()),
+        Persistence::Stateless => caller.owner().cloned(),
+    }
+}
+
+fn is_live(status: RunStatus) -> bool {
+    match status {
+        RunStatus::Running | RunStatus::Waiting => true,
+        RunStatus::Finished | RunStatus::Failed | RunStatus::Cancelled => false,
+    }
+}
+
+/// Where a run is found again. Source: D17, contract 8.
+fn with_address(answer: Answer, address: ObjectAddress) -> Answer {
+    answer.with_headers([
+        ("io-run-address", address.to_base64url()),
+        ("io-run-generation", GENERATION.to_string()),
+    ])
+}
