@@ -47,7 +47,8 @@ struct ExpectedCall {
 fn wire_of(provider: &str) -> Option<Wire> {
     match provider {
         "openai-chat" => Some(Wire::OpenAiChat),
-        "anthropic" | "gemini" | "mastra" | "openai-responses" => None,
+        "anthropic" => Some(Wire::Anthropic),
+        "gemini" | "mastra" | "openai-responses" => None,
         other => panic!("a wire format nobody decided about: {other}"),
     }
 }
@@ -129,7 +130,7 @@ fn every_case_shows_what_it_expects_wherever_its_body_is_cut() {
         let expected = (case.expect.text, case.expect.tool_calls, case.expect.outcome);
         assert_eq!(shown, expected, "{}: {replay:?}", case.id);
     }
-    assert_eq!(tried, 37);
+    assert_eq!(tried, 48);
 }
 
 #[test]
@@ -141,6 +142,28 @@ fn every_failing_case_fails_for_its_own_reason() {
         detail: detail.to_owned(),
     };
     let expected = BTreeMap::from([
+        ("an-07", refused(200, "overloaded_error Too busy right now")),
+        ("an-08", refused(200, "api_error Internal server error")),
+        ("an-09", ProviderError::Truncated),
+        (
+            "an-12",
+            ProviderError::Refused {
+                status: 529,
+                retryable: true,
+                retry_after_ms: Some(1000),
+                detail: "overloaded_error Too busy right now".to_owned(),
+            },
+        ),
+        (
+            "an-14",
+            ProviderError::Refused {
+                status: 400,
+                retryable: false,
+                retry_after_ms: None,
+                detail: "invalid_request_error messages.2: a tool_use block has no tool_result after it"
+                    .to_owned(),
+            },
+        ),
         ("oc-26", ProviderError::OutputTruncated),
         ("oc-37", refused(503, "server_error engine queue is full")),
         ("oc-39", refused(200, "worker crashed")),

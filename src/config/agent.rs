@@ -99,6 +99,10 @@ impl AgentConfig {
                 "output": { "structuredOutput": true },
                 "multimodal": { "input": { "image": true, "audio": true, "pdf": true } },
             }),
+            Wire::Anthropic => json!({
+                "output": { "structuredOutput": true },
+                "multimodal": { "input": { "image": true, "pdf": true } },
+            }),
         };
         if let (Value::Object(groups), Value::Object(more)) = (&mut capabilities, of_the_wire) {
             groups.extend(more);

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::protocol::message::MediaPart;
+use crate::protocol::message::{MediaPart, MediaSource};
 
 /// The texts that are not blank, joined by blank lines; `None` when there is none.
 pub fn join_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Option<Cow<'a, str>> {
@@ -48,7 +48,62 @@ pub fn arguments_object(arguments: &str) -> Value {
     serde_json::from_str(arguments)
         .ok()
         .filter(Value::is_object)
-        .unwrap_or_else(|| Value::Object(serde_json::Map::new()))
+        .unwrap_or_else(|| Value::Object(Map::new()))
+}
+
+/// The schema of a tool's arguments as vendors take it: OpenAI refuses one that does not say it is an object's, and an
+/// object's without `properties`.
+pub fn object_schema(parameters: Option<&Value>) -> Map<String, Value> {
+    let mut schema = parameters.and_then(Value::as_object).cloned().unwrap_or_default();
+    schema.entry("type").or_insert_with(|| "object".into());
+    schema
+        .entry("properties")
+        .or_insert_with(|| Value::Object(Map::new()));
+    schema
+}
+
+/// Where the bytes of media are, for vendors that have one place for bytes and another for addresses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MediaBytes<'a> {
+    /// In the message.
+    Base64 {
+        /// Media type, its essence.
+        mime_type: String,
+        /// Base64 text.
+        data: &'a str,
+    },
+    /// At an `https:` address, the only kind vendors fetch.
+    Address {
+        /// The address.
+        url: &'a str,
+        /// Media type, its essence, when the client gave one.
+        mime_type: Option<String>,
+    },
+}
+
+/// Reads a media source; `None` for what no vendor can take: handles of providers, addresses that are neither `https:` nor
+/// base64 in a `data:` address.
+pub fn media_bytes(source: &MediaSource) -> Option<MediaBytes<'_>> {
+    match source {
+        MediaSource::Data { value, mime_type } => Some(MediaBytes::Base64 {
+            mime_type: essence(mime_type),
+            data: value,
+        }),
+        MediaSource::Url { value, mime_type } => match value.strip_prefix("data:") {
+            Some(inline) => {
+                let (mime_type, data) = inline.split_once(";base64,")?;
+                Some(MediaBytes::Base64 {
+                    mime_type: essence(mime_type),
+                    data,
+                })
+            }
+            None => value.starts_with("https://").then(|| MediaBytes::Address {
+                url: value,
+                mime_type: mime_type.as_deref().map(essence),
+            }),
+        },
+        MediaSource::File { .. } => None,
+    }
 }
 
 /// System text for models that cannot be bound to a schema.
@@ -56,4 +111,40 @@ pub fn answer_by_schema(schema: &Value) -> String {
     format!(
         "When you give your answer, write only JSON text that fits this JSON Schema, with no words around it and no code fence:\n{schema}"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn media_are_bytes_or_an_address_a_vendor_may_fetch() {
+        let read = |source: Value| {
+            let source: MediaSource = serde_json::from_value(source).unwrap();
+            media_bytes(&source).map(|bytes| format!("{bytes:?}"))
+        };
+        let url = |value: &str| read(json!({ "type": "url", "value": value, "mimeType": "Image/PNG; a=b" }));
+        let bytes = r#"Base64 { mime_type: "image/png", data: "QUJD" }"#;
+        let data = json!({ "type": "data", "value": "QUJD", "mimeType": "image/PNG" });
+        assert_eq!(read(data).as_deref(), Some(bytes));
+        assert_eq!(url("data:image/png;base64,QUJD").as_deref(), Some(bytes));
+        let address = r#"Address { url: "https://x.test/a", mime_type: Some("image/png") }"#;
+        assert_eq!(url("https://x.test/a").as_deref(), Some(address));
+        assert_eq!(url("http://x.test/a"), None);
+        assert_eq!(url("data:text/plain,hi"), None);
+        assert_eq!(
+            read(json!({ "type": "file", "value": "f", "provider": "openai" })),
+            None
+        );
+    }
+
+    #[test]
+    fn arguments_are_an_object_whatever_was_stored() {
+        assert_eq!(arguments_object(r#"{"n":1.0}"#).to_string(), r#"{"n":1.0}"#);
+        for text in ["", "null", "[1]", "{\"a\":"] {
+            assert_eq!(arguments_object(text), json!({}), "{text}");
+        }
+    }
 }

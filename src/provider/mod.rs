@@ -2,6 +2,7 @@
 //!
 //! Pure: bytes are made and read here, never sent. Codecs do not know each other; `table` names them.
 
+pub mod anthropic;
 pub mod content;
 pub mod demo;
 pub mod openai_chat;
@@ -187,6 +188,22 @@ pub struct ModelTarget {
     pub model: String,
 }
 
+impl ModelTarget {
+    /// Checks what every wire over HTTP needs.
+    ///
+    /// # Errors
+    /// [`ProviderError::Configuration`]
+    pub fn check(&self) -> Result<(), ProviderError> {
+        if self.base_url.is_empty() {
+            return Err(ProviderError::Configuration("it has no base address"));
+        }
+        if self.model.is_empty() {
+            return Err(ProviderError::Configuration("it has no model"));
+        }
+        Ok(())
+    }
+}
+
 /// A secret: never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -316,5 +333,6 @@ pub fn codec(wire: Wire) -> &'static dyn Provider {
     match wire {
         Wire::Demo => &demo::Demo,
         Wire::OpenAiChat => &openai_chat::OpenAiChat,
+        Wire::Anthropic => &anthropic::Anthropic,
     }
 }

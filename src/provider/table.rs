@@ -9,6 +9,8 @@ pub enum Wire {
     Demo,
     /// OpenAI Chat Completions and every compatible server.
     OpenAiChat,
+    /// Anthropic Messages.
+    Anthropic,
 }
 
 /// One provider name.
@@ -37,6 +39,12 @@ pub const PROVIDERS: &[ProviderEntry] = &[
         wire: Wire::OpenAiChat,
         base_url: "https://api.openai.com/v1",
         api_key_secret: "OPENAI_API_KEY",
+    },
+    ProviderEntry {
+        name: "anthropic",
+        wire: Wire::Anthropic,
+        base_url: "https://api.anthropic.com",
+        api_key_secret: "ANTHROPIC_API_KEY",
     },
     compatible("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     compatible("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),

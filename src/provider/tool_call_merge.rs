@@ -4,7 +4,7 @@
 //! same for all calls, or count something else; the name may come last or again and again. [`ToolCallMerge::take`] has
 //! the rules. Source: known faults B021 to B037.
 
-use super::ModelEvent;
+use super::{FinishReason, ModelEvent, ProviderError};
 
 /// What one delta says about a call. Absent and empty members are the same.
 #[derive(Debug, Clone, Copy, Default)]
@@ -99,6 +99,28 @@ impl ToolCallMerge {
         }
     }
 
+    /// The answer is over: ends every open call that is whole.
+    ///
+    /// # Errors
+    /// What became of the answer when an open call is not, or was withheld.
+    pub fn finish(
+        &mut self,
+        reason: Option<FinishReason>,
+        events: &mut Vec<ModelEvent>,
+    ) -> Result<(), ProviderError> {
+        match (self.fault(), reason) {
+            (_, Some(FinishReason::ContentFilter)) if self.has_open() => Err(ProviderError::ContentFiltered),
+            // A call that has no arguments yet may have been cut before them.
+            (_, Some(FinishReason::Length)) if !self.are_written_out() => Err(ProviderError::OutputTruncated),
+            (Some(ToolCallFault::Nameless), _) => Err(ProviderError::Malformed("a tool call has no name")),
+            (Some(ToolCallFault::NotAnObject), None) => Err(ProviderError::Truncated),
+            (Some(ToolCallFault::NotAnObject) | None, _) => {
+                self.end_all(events);
+                Ok(())
+            }
+        }
+    }
+
     /// Ends the call of this index: for vendors that say when a call is complete.
     pub fn end_index(&mut self, index: u64, events: &mut Vec<ModelEvent>) {
         let found = self
@@ -111,9 +133,9 @@ impl ToolCallMerge {
         }
     }
 
-    /// Text comes after the calls: ends them first, so that the order stays, if every open call's arguments are written
-    /// out. Otherwise they may be interleaved with the text and stay open.
-    pub fn end_complete_before_text(&mut self, events: &mut Vec<ModelEvent>) {
+    /// Ends the open calls if the arguments of all of them are written out: text comes after them, or the vendor says that
+    /// one is over. Otherwise they may be interleaved with what comes, or cut, and stay open.
+    pub fn end_written_out(&mut self, events: &mut Vec<ModelEvent>) {
         let is_complete =
             |call: &Call| call.is_ended || (call.progress.is_complete && call.fault().is_none());
         if self.has_open() && self.calls.iter().all(is_complete) {

@@ -310,14 +310,14 @@ fn text_ends_calls_whose_arguments_are_written_out_and_no_others() {
     let mut events = Vec::new();
     calls.take(piece("a", 0, "f", "{}"), &mut events);
     calls.take(piece("b", 1, "g", "{"), &mut events);
-    calls.end_complete_before_text(&mut events);
+    calls.end_written_out(&mut events);
     assert!(calls.has_open());
     assert_eq!(lines(&events), ["0 start f a", "0 {}", "1 start g b", "1 {"]);
 
     events.clear();
     calls.take(piece("", 1, "", "}"), &mut events);
-    calls.end_complete_before_text(&mut events);
-    calls.end_complete_before_text(&mut events);
+    calls.end_written_out(&mut events);
+    calls.end_written_out(&mut events);
     assert!(!calls.has_open());
     assert_eq!(lines(&events), ["1 }", "0 end", "1 end"]);
 }

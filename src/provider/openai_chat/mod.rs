@@ -17,12 +17,7 @@ pub struct OpenAiChat;
 
 impl Provider for OpenAiChat {
     fn call(&self, target: &ModelTarget, request: &ModelRequest) -> Result<ModelCall, ProviderError> {
-        if target.base_url.is_empty() {
-            return Err(ProviderError::Configuration("it has no base address"));
-        }
-        if target.model.is_empty() {
-            return Err(ProviderError::Configuration("it has no model"));
-        }
+        target.check()?;
         let mut headers = vec![
             ("content-type".to_owned(), "application/json".to_owned()),
             ("accept".to_owned(), "text/event-stream".to_owned()),

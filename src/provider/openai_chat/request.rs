@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::super::content::{data_url, essence, file_name, is_blank, join_texts};
+use super::super::content::{data_url, essence, file_name, is_blank, join_texts, object_schema};
 use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult, ProviderError};
 use super::dialect::Dialect;
 use crate::protocol::forwarded_props::ToolChoice;
@@ -290,16 +290,11 @@ fn tool(tool: &Tool) -> Value {
     if !is_blank(&tool.description) {
         function.insert("description".to_owned(), tool.description.clone().into());
     }
-    function.insert("parameters".to_owned(), object_schema(tool.parameters.as_ref()));
+    function.insert(
+        "parameters".to_owned(),
+        object_schema(tool.parameters.as_ref()).into(),
+    );
     json!({ "type": "function", "function": function })
-}
-
-/// OpenAI refuses a schema that does not say it is an object's, and an object's without `properties`.
-fn object_schema(parameters: Option<&Value>) -> Value {
-    let mut schema = parameters.and_then(Value::as_object).cloned().unwrap_or_default();
-    schema.entry("type").or_insert_with(|| "object".into());
-    schema.entry("properties").or_insert_with(|| json!({}));
-    Value::Object(schema)
 }
 
 /// The choice is left out where it changes nothing, and without tools, where it is refused.

@@ -6,7 +6,7 @@
 
 use serde_json::json;
 
-use super::super::tool_call_merge::{ToolCallFault, ToolCallMerge, ToolCallPiece};
+use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
 use super::super::{
     FinishReason, ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES, refusal,
 };
@@ -183,7 +183,7 @@ impl Answer {
         // A refusal is what the model says instead of an answer, in words for the person: it is the answer.
         for text in [delta.content.0, delta.refusal.0] {
             if !text.is_empty() {
-                self.calls.end_complete_before_text(events);
+                self.calls.end_written_out(events);
                 events.push(ModelEvent::Text(text.into_owned()));
             }
         }
@@ -220,20 +220,7 @@ impl Answer {
     /// The answer is over and whole: `[DONE]` alone says so too (B018).
     fn finish(&mut self, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
         self.is_finished = true;
-        match (self.calls.fault(), self.finish) {
-            (_, Some(FinishReason::ContentFilter)) if self.calls.has_open() => {
-                return Err(ProviderError::ContentFiltered);
-            }
-            // A call that has no arguments yet may have been cut before them.
-            (_, Some(FinishReason::Length)) if !self.calls.are_written_out() => {
-                return Err(ProviderError::OutputTruncated);
-            }
-            (Some(ToolCallFault::Nameless), _) => {
-                return Err(ProviderError::Malformed("a tool call has no name"));
-            }
-            (Some(ToolCallFault::NotAnObject), None) => return Err(ProviderError::Truncated),
-            (Some(ToolCallFault::NotAnObject) | None, _) => self.calls.end_all(events),
-        }
+        self.calls.finish(self.finish, events)?;
         if self.calls.has_any() && !self.reasoning.is_empty() {
             let reasoning = std::mem::take(&mut self.reasoning);
             events.push(ModelEvent::VendorState(json!({ "reasoning_content": reasoning })));
