@@ -102,6 +102,7 @@ pub fn conversation(
 }
 
 /// A smaller conversation: the newer half, starting at a user message. Used once when the model says it is too long.
+/// What a vendor wanted back is dropped: it may be bound to the messages before it.
 pub fn newer_half(conversation: &[ModelMessage]) -> Vec<ModelMessage> {
     let is_user = |message: &ModelMessage| matches!(message, ModelMessage::User { .. });
     let half = conversation.len().div_ceil(2);
@@ -109,7 +110,15 @@ pub fn newer_half(conversation: &[ModelMessage]) -> Vec<ModelMessage> {
         .find(|index| conversation.get(*index).is_some_and(is_user))
         .or_else(|| conversation.iter().rposition(is_user))
         .unwrap_or(0);
-    conversation.get(start..).unwrap_or_default().to_vec()
+    let mut kept = conversation.get(start..).unwrap_or_default().to_vec();
+    for message in &mut kept {
+        if start > 0
+            && let ModelMessage::Assistant { vendor_state, .. } = message
+        {
+            *vendor_state = None;
+        }
+    }
+    kept
 }
 
 /// A call towards the model.

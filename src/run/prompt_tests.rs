@@ -95,6 +95,20 @@ fn ids_vendors_refuse_go_out_as_one_hash() {
 }
 
 #[test]
+fn what_is_bound_to_dropped_messages_is_dropped_with_them() {
+    let assistant = |vendor_state| ModelMessage::Assistant {
+        text: "x".to_owned(),
+        tool_calls: vec![],
+        vendor_state,
+    };
+    let state = || Some(serde_json::json!({ "signature": "s" }));
+    let whole = vec![text("1"), assistant(None), text("2"), assistant(state())];
+    assert_eq!(newer_half(&whole), vec![text("2"), assistant(None)]);
+    let uncut = vec![text("1"), assistant(state())];
+    assert_eq!(newer_half(&uncut), uncut);
+}
+
+#[test]
 fn the_newer_half_starts_at_a_user_message() {
     let assistant = ModelMessage::Assistant {
         text: "x".to_owned(),
