@@ -46,6 +46,10 @@ fn conformance(wire: Wire) -> Conformance {
             folder: "openai-chat",
             skipped: &[],
         },
+        Wire::OpenAiResponses => Conformance::Fixtures {
+            folder: "openai-responses",
+            skipped: &[],
+        },
         Wire::Anthropic => Conformance::Fixtures {
             folder: "anthropic",
             skipped: &[],

@@ -48,7 +48,8 @@ fn wire_of(provider: &str) -> Option<Wire> {
     match provider {
         "openai-chat" => Some(Wire::OpenAiChat),
         "anthropic" => Some(Wire::Anthropic),
-        "gemini" | "mastra" | "openai-responses" => None,
+        "openai-responses" => Some(Wire::OpenAiResponses),
+        "gemini" | "mastra" => None,
         other => panic!("a wire format nobody decided about: {other}"),
     }
 }
@@ -130,7 +131,7 @@ fn every_case_shows_what_it_expects_wherever_its_body_is_cut() {
         let expected = (case.expect.text, case.expect.tool_calls, case.expect.outcome);
         assert_eq!(shown, expected, "{}: {replay:?}", case.id);
     }
-    assert_eq!(tried, 48);
+    assert_eq!(tried, 59);
 }
 
 #[test]
@@ -185,6 +186,14 @@ fn every_failing_case_fails_for_its_own_reason() {
         ),
         ("oc-49", refused(503, "no readable error")),
         ("oc-50", ProviderError::ContextLengthExceeded),
+        (
+            "or-06",
+            ProviderError::RateLimited {
+                retry_after_ms: None,
+                detail: "rate_limit_exceeded error Too many requests".to_owned(),
+            },
+        ),
+        ("or-07", ProviderError::OutputTruncated),
     ]);
     let cases = cases();
     let failed: BTreeMap<&str, ProviderError> = cases

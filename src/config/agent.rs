@@ -99,7 +99,7 @@ impl AgentConfig {
                 "output": { "structuredOutput": true },
                 "multimodal": { "input": { "image": true, "audio": true, "pdf": true } },
             }),
-            Wire::Anthropic => json!({
+            Wire::OpenAiResponses | Wire::Anthropic => json!({
                 "output": { "structuredOutput": true },
                 "multimodal": { "input": { "image": true, "pdf": true } },
             }),

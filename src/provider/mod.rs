@@ -6,6 +6,7 @@ pub mod anthropic;
 pub mod content;
 pub mod demo;
 pub mod openai_chat;
+pub mod openai_responses;
 mod refusal;
 pub mod sse_answer;
 pub mod table;
@@ -333,6 +334,7 @@ pub fn codec(wire: Wire) -> &'static dyn Provider {
     match wire {
         Wire::Demo => &demo::Demo,
         Wire::OpenAiChat => &openai_chat::OpenAiChat,
+        Wire::OpenAiResponses => &openai_responses::OpenAiResponses,
         Wire::Anthropic => &anthropic::Anthropic,
     }
 }

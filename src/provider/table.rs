@@ -9,6 +9,8 @@ pub enum Wire {
     Demo,
     /// OpenAI Chat Completions and every compatible server.
     OpenAiChat,
+    /// OpenAI Responses.
+    OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
 }
@@ -37,6 +39,12 @@ pub const PROVIDERS: &[ProviderEntry] = &[
     ProviderEntry {
         name: "openai",
         wire: Wire::OpenAiChat,
+        base_url: "https://api.openai.com/v1",
+        api_key_secret: "OPENAI_API_KEY",
+    },
+    ProviderEntry {
+        name: "openai-responses",
+        wire: Wire::OpenAiResponses,
         base_url: "https://api.openai.com/v1",
         api_key_secret: "OPENAI_API_KEY",
     },

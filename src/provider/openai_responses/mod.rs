@@ -1,0 +1,52 @@
+//! OpenAI Responses, without state at the vendor: `store` is off and every request carries the conversation.
+//!
+//! Sent: system texts as `instructions`; text, pictures, PDFs and OpenAI's own file handles; calls and results;
+//! `maxTokens`, and `temperature` and `topP` to models that do not reason; `toolChoice`; a schema as `text.format`. Read:
+//! text and refusals as text, reasoning (kept from the answer; encrypted items go back beside the calls of the same run),
+//! calls from whatever event tells of them, the end, usage.
+//!
+//! Left out, because there is no place for them: `topK`, penalties, `stopSequences`, `seed`, unknown forwardedProps, sound,
+//! films, and documents other than PDF.
+//!
+//! `request` writes the body, `event` types the answer's payloads, `stream` turns them into events. Source: OpenAI API
+//! reference, "Responses"; known faults B029, B030, B033, B044, B060.
+
+mod event;
+mod item;
+mod request;
+mod stream;
+
+use super::sse_answer::SseAnswerDecoder;
+use super::{
+    HttpRequest, ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, Secret, refusal,
+};
+
+/// The codec.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenAiResponses;
+
+impl Provider for OpenAiResponses {
+    fn call(&self, target: &ModelTarget, request: &ModelRequest) -> Result<ModelCall, ProviderError> {
+        target.check()?;
+        let mut headers = vec![
+            ("content-type".to_owned(), "application/json".to_owned()),
+            ("accept".to_owned(), "text/event-stream".to_owned()),
+        ];
+        let bearer = |key: &Secret| ("authorization".to_owned(), format!("Bearer {}", key.expose()));
+        headers.extend(target.api_key.as_ref().map(bearer));
+        Ok(ModelCall::Http(HttpRequest {
+            method: "POST",
+            url: format!("{}/responses", target.base_url.trim_end_matches('/')),
+            headers,
+            body: Some(request::body(target, request)?),
+        }))
+    }
+
+    fn decoder(&self) -> Box<dyn ModelDecoder> {
+        Box::new(SseAnswerDecoder::new(stream::Answer::default()))
+    }
+
+    fn refusal(&self, status: u16, headers: &[(String, String)], body: &[u8]) -> ProviderError {
+        refusal::of_response(status, headers, body)
+    }
+}
