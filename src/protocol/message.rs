@@ -1,15 +1,17 @@
 //! Messages of a thread by role, as AG-UI writes them.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::id::{MessageId, ToolCallId};
+use super::message_decode;
 use super::tool::ToolCall;
 
 /// One message of a conversation.
 ///
 /// Wire: `{"id","role",...}` with the members of its [`MessageBody`]. Source: AG-UI 2.3.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Message {
     /// Id on the wire and in storage.
     pub id: MessageId,
@@ -22,7 +24,7 @@ pub struct Message {
 }
 
 /// The part of a message that depends on its `role`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub enum MessageBody {
     /// What the person said.
@@ -33,10 +35,10 @@ pub enum MessageBody {
     /// What the model answered.
     Assistant {
         /// Text of the segment; absent when the message has calls only.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         content: Option<String>,
         /// Calls of the message, in order.
-        #[serde(rename = "toolCalls", default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(rename = "toolCalls", skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall>,
     },
     /// System text of one run; never stored.
@@ -57,7 +59,7 @@ pub enum MessageBody {
         /// Text, or parts.
         content: Content,
         /// Set when the call failed at the client.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
     /// A client's own activity record; never reaches a model.
@@ -76,24 +78,24 @@ pub enum MessageBody {
 }
 
 /// Members that any role may carry beside its body.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct MessageExtras {
     /// Name of the author.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Opaque value of the producer that issued it.
-    #[serde(rename = "encryptedValue", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "encryptedValue", skip_serializing_if = "Option::is_none")]
     pub encrypted_value: Option<String>,
     /// The application's own data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Value>>,
     /// Subagent that wrote the message.
-    #[serde(rename = "subagentRunId", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "subagentRunId", skip_serializing_if = "Option::is_none")]
     pub subagent_run_id: Option<String>,
 }
 
 /// Content of a user or tool message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Content {
     /// A plain string.
@@ -103,7 +105,7 @@ pub enum Content {
 }
 
 /// One part of a message's content. Source: AG-UI 2.4.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum ContentPart {
     /// Text.
@@ -119,33 +121,33 @@ pub enum ContentPart {
 }
 
 /// `{"type":"text","text","id"?,"metadata"?}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TextPart {
     /// The text.
     pub text: String,
     /// Id of the part.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The application's own data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
 }
 
 /// `{"type":"image"|...,"source","id"?,"metadata"?}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MediaPart {
     /// Where the bytes are.
     pub source: MediaSource,
     /// Id of the part.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The application's own data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
 }
 
 /// Where the bytes of a [`MediaPart`] are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum MediaSource {
     /// In the message, base64.
@@ -161,7 +163,7 @@ pub enum MediaSource {
         /// The address.
         value: String,
         /// Media type.
-        #[serde(rename = "mimeType", default, skip_serializing_if = "Option::is_none")]
+        #[serde(rename = "mimeType", skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
     },
     /// A provider's own file handle; never read by us (AG-UI IN-5).
@@ -169,12 +171,29 @@ pub enum MediaSource {
         /// The handle.
         value: String,
         /// Whose handle it is.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         provider: Option<String>,
         /// Media type.
-        #[serde(rename = "mimeType", default, skip_serializing_if = "Option::is_none")]
+        #[serde(rename = "mimeType", skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
     },
+}
+
+macro_rules! read_as_posted {
+    ($($name:ident by $reader:ident;)*) => {$(
+        /// By the reader of posted messages, so that there is one; what it refuses or drops is an error here.
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                message_decode::$reader(Value::deserialize(from)?).map_err(D::Error::custom)
+            }
+        }
+    )*};
+}
+
+read_as_posted! {
+    Message by read_message;
+    ContentPart by read_part;
+    MediaSource by read_source;
 }
 
 impl Content {

@@ -33,6 +33,40 @@ pub(super) fn decode_messages(object: &mut Object<'_>, report: &mut Report) -> V
     messages
 }
 
+type Decode<T> = fn(Value, &Path<'_>, &mut Report) -> Option<T>;
+
+/// Reads one value that must be whole.
+fn read_whole<T>(value: Value, decode: Decode<T>) -> Result<T, String> {
+    let mut report = Report::default();
+    let value = decode(value, &Path::Root, &mut report);
+    let (value, _) = report.finish(value).map_err(|fault| fault.to_string())?;
+    value.ok_or_else(|| "has no known role or type".to_owned())
+}
+
+/// Reads one message of ours.
+///
+/// # Errors
+/// A sentence that says it is not one.
+pub(super) fn read_message(value: Value) -> Result<Message, String> {
+    read_whole(value, decode_message)
+}
+
+/// Reads one part of ours.
+///
+/// # Errors
+/// A sentence that says it is not one.
+pub(super) fn read_part(value: Value) -> Result<ContentPart, String> {
+    read_whole(value, decode_part)
+}
+
+/// Reads one source of ours.
+///
+/// # Errors
+/// A sentence that says it is not one.
+pub(super) fn read_source(value: Value) -> Result<MediaSource, String> {
+    read_whole(value, decode_source)
+}
+
 fn decode_message(value: Value, at: &Path<'_>, report: &mut Report) -> Option<Message> {
     let mut object = Object::open(value, at, report)?;
     let role = object.required_string("role", report)?;
