@@ -1,11 +1,10 @@
 // Discovery: contract 5.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { AgentCapabilitiesSchema } from "@ag-ui/core/schemas";
 import { says } from "./support/openai.mjs";
 import { ok, refused, run, runInput } from "./support/run.mjs";
-import { API_KEY, suite } from "./support/suite.mjs";
+import { API_KEY, suite, test } from "./support/suite.mjs";
 
 const shared = suite({
   agents: (stub) => [

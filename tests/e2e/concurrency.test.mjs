@@ -1,10 +1,9 @@
 // Runs beside each other: D5 (no lock while a result is awaited), D6.5 (turns stay paired), 3 (first result wins).
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { calls, finish, says, text } from "./support/openai.mjs";
 import { fresh, giveResult, history, openRun, run, runInput, tool, user } from "./support/run.mjs";
-import { suite } from "./support/suite.mjs";
+import { suite, test } from "./support/suite.mjs";
 
 const shared = suite();
 

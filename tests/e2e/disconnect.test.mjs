@@ -1,10 +1,9 @@
 // The client goes away: D11.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { calls, finish, says, text, textOf } from "./support/openai.mjs";
 import { eventually, fresh, history, ok, openRun, postResult, refused, run, runInput, tool, user } from "./support/run.mjs";
-import { suite } from "./support/suite.mjs";
+import { suite, test } from "./support/suite.mjs";
 
 const shared = suite({
   agents: (stub) => [stub({ keepAliveMs: 40 }), stub({ id: "hasty", firstResponseWaitMs: 30, keepAliveMs: 40 })],

@@ -1,10 +1,9 @@
 // Every error status of D2, and who is let in: contract 1 (D2, D4) and 9.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { calls, refuses, says } from "./support/openai.mjs";
 import { fresh, giveResult, history, ok, openRun, postResult, refused, refusedRun, run, runInput, tool, user } from "./support/run.mjs";
-import { API_KEY, stubAgent, suite } from "./support/suite.mjs";
+import { API_KEY, stubAgent, suite, test } from "./support/suite.mjs";
 import { startWorker } from "./support/worker.mjs";
 
 const shared = suite({

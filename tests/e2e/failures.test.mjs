@@ -1,11 +1,10 @@
 // Runs that fail: before the stream as HTTP (D3, D14), after it as RUN_ERROR with everything closed (2.4).
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { outline } from "./support/judge.mjs";
 import { answer, call, calls, finish, frame, more, refuses, says, text } from "./support/openai.mjs";
 import { history, openRun, refusedRun, run, runInput, tool, user } from "./support/run.mjs";
-import { suite } from "./support/suite.mjs";
+import { suite, test } from "./support/suite.mjs";
 import { gate } from "./support/upstream.mjs";
 
 const shared = suite({

@@ -1,11 +1,10 @@
 // What a run reads and writes: contract 2.2 (D5), 2.3 (D6) and D12.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { Client } from "./support/client.mjs";
 import { calls, finish, says, text, textOf } from "./support/openai.mjs";
 import { fresh, giveResult, history, ok, openRun, refused, refusedRun, run, runInput, tool, user } from "./support/run.mjs";
-import { suite } from "./support/suite.mjs";
+import { suite, test } from "./support/suite.mjs";
 
 const shared = suite({
   agents: (stub) => [stub(), stub({ id: "always", persist: "always" }), stub({ id: "never", persist: "never" }), stub({ id: "short", lastMessages: 3 })],

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { afterEach, test } from "node:test";
+import { afterEach } from "node:test";
 import { says } from "./support/openai.mjs";
 import { ok, openRun, refused, run, runInput, tool, user } from "./support/run.mjs";
-import { suite } from "./support/suite.mjs";
+import { suite, test } from "./support/suite.mjs";
 
 const shared = suite();
 

@@ -1,12 +1,11 @@
 // Front-end tools of plain AG-UI clients, which answer in the next run: contract 2.6 next-run.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { Client } from "./support/client.mjs";
 import { outline } from "./support/judge.mjs";
 import { answer, call, calls, finish, more, roles, says, text, textOf } from "./support/openai.mjs";
 import { fresh, history, openRun, postResult, refused, run, runInput, tool, user } from "./support/run.mjs";
-import { suite } from "./support/suite.mjs";
+import { suite, test } from "./support/suite.mjs";
 
 const shared = suite({
   agents: (stub) => [

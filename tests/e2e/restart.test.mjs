@@ -4,10 +4,9 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { test } from "node:test";
 import { calls, says, text } from "./support/openai.mjs";
 import { eventually, fresh, history, ok, openRun, postResult, refused, run, runInput, tool, user } from "./support/run.mjs";
-import { API_KEY, stubAgent } from "./support/suite.mjs";
+import { API_KEY, stubAgent, test } from "./support/suite.mjs";
 import { startUpstream } from "./support/upstream.mjs";
 import { startWorkerProcess } from "./support/worker.mjs";
 

@@ -1,10 +1,9 @@
 // The HTTP surface: contract 1 and 9.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { says } from "./support/openai.mjs";
 import { fresh, ok, openRun, postResult, refused, run, runInput } from "./support/run.mjs";
-import { suite } from "./support/suite.mjs";
+import { suite, test } from "./support/suite.mjs";
 import { ORIGIN, startWorker } from "./support/worker.mjs";
 
 const shared = suite();

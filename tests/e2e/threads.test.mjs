@@ -1,10 +1,9 @@
 // The thread routes: contract 4.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { calls, finish, says, text } from "./support/openai.mjs";
 import { eventually, fresh, giveResult, history, ok, openRun, refused, run, runInput, tool, user } from "./support/run.mjs";
-import { API_KEY, stubAgent, suite } from "./support/suite.mjs";
+import { API_KEY, stubAgent, suite, test } from "./support/suite.mjs";
 import { startWorker } from "./support/worker.mjs";
 
 const shared = suite({

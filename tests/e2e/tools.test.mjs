@@ -1,12 +1,11 @@
 // Tools within one run: contract 2.5, 2.6 same-run, and 3.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { Client } from "./support/client.mjs";
 import { TOOL_CALL_ID, outline } from "./support/judge.mjs";
 import { answer, call, calls, finish, roles, says, text, textOf } from "./support/openai.mjs";
 import { fresh, giveResult, history, ok, openRun, postResult, refused, run, runInput, tool, user } from "./support/run.mjs";
-import { suite } from "./support/suite.mjs";
+import { suite, test } from "./support/suite.mjs";
 
 const shared = suite({
   agents: (stub) => [

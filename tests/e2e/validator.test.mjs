@@ -4,11 +4,10 @@ import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { answer, calls, says, text } from "./support/openai.mjs";
 import { runInput, tool } from "./support/run.mjs";
-import { suite } from "./support/suite.mjs";
+import { suite, test } from "./support/suite.mjs";
 
 const VENV = fileURLToPath(new URL("../../.tools/ag-ui-validate-0.4.0/", import.meta.url));
 const SCRIPT = fileURLToPath(new URL("./support/validate.py", import.meta.url));

@@ -7,6 +7,16 @@ export const KEEP_ALIVE = ": keep-alive";
 
 /** The events of one run's response, read as they come. Every stream ends in `rest`, `untilCut` or `abandon`. */
 export class EventStream {
+  static #open = new Set();
+
+  /** Drops every stream that was left open; gives how many there were. */
+  static dropOpen() {
+    const streams = [...this.#open];
+    this.#open.clear();
+    for (const stream of streams) stream.#abort.abort();
+    return streams.length;
+  }
+
   /** Events read so far. */
   events = [];
   /** Comments read so far. */
@@ -25,6 +35,7 @@ export class EventStream {
     this.#reader = response.body.getReader();
     this.#input = input;
     this.#abort = abort;
+    EventStream.#open.add(this);
   }
 
   /** The next event, or undefined at the end of the body. */
@@ -70,8 +81,7 @@ export class EventStream {
   async rest(options = {}) {
     while (await this.next());
     assert.equal(this.#buffer, "", "the body ended inside a frame");
-    await judge(this.events, { input: this.#input, ...options });
-    return this.events;
+    return this.#judged(options);
   }
 
   /** Reads until the connection dies and judges what came; a clean end is a failure. */
@@ -79,14 +89,18 @@ export class EventStream {
     await assert.rejects(async () => {
       while (await this.next());
     }, TypeError);
-    await judge(this.events, { input: this.#input, cut: true, ...options });
-    return this.events;
+    return this.#judged({ cut: true, ...options });
   }
 
   /** Drops the connection, as a Stop button does, and judges what came. */
   async abandon() {
     this.#abort.abort();
-    await judge(this.events, { input: this.#input, cut: true });
+    return this.#judged({ cut: true });
+  }
+
+  async #judged(options) {
+    EventStream.#open.delete(this);
+    await judge(this.events, { input: this.#input, ...options });
     return this.events;
   }
 

@@ -1,9 +1,19 @@
 // What every test file shares: one Worker, one upstream, and the checks that nothing was left over.
 
 import assert from "node:assert/strict";
-import { after, afterEach, before } from "node:test";
+import * as runner from "node:test";
+import { EventStream } from "./sse.mjs";
 import { startUpstream } from "./upstream.mjs";
 import { startWorker } from "./worker.mjs";
+
+// Longer than any test takes; a test that waits for what never comes fails alone.
+const TEST_TIMEOUT_MS = 20_000;
+
+/** A test of Node's runner that cannot hang. */
+export const test = (name, ...rest) => {
+  const body = rest.pop();
+  return runner.test(name, { timeout: TEST_TIMEOUT_MS, ...rest[0] }, body);
+};
 
 export const API_KEY = "sk-secret-of-the-tests";
 
@@ -22,7 +32,7 @@ export const stubAgent = (upstream, { id = "stub", ...options } = {}) => ({
  */
 export function suite({ agents = (stub) => [stub()], ...options } = {}) {
   const shared = {};
-  before(async () => {
+  runner.before(async () => {
     shared.upstream = await startUpstream();
     const stub = (agent) => stubAgent(shared.upstream, agent);
     shared.worker = await startWorker({
@@ -31,13 +41,15 @@ export function suite({ agents = (stub) => [stub()], ...options } = {}) {
       secrets: { OPENAI_API_KEY: API_KEY, ...options.secrets },
     });
   });
-  afterEach(() => {
+  runner.afterEach(() => {
+    const openCount = EventStream.dropOpen();
     const unexpected = shared.upstream.unexpected.map(({ text }) => text);
     const unused = shared.upstream.reset();
+    assert.equal(openCount, 0, "a stream was neither read to its end nor abandoned, so nobody judged it");
     assert.deepEqual(unexpected, [], "the upstream got requests no test had scripted");
     assert.equal(unused, 0, "the upstream was not asked as often as scripted");
   });
-  after(async () => {
+  runner.after(async () => {
     await shared.worker?.stop();
     await shared.upstream?.stop();
     if (shared.worker) assert.ok(!shared.worker.logText().includes(API_KEY), "the key is in the log");

@@ -17,6 +17,7 @@ class Upstream {
   unexpected = [];
   #replies = [];
   #waiting = [];
+  #exchanges = new Set();
 
   constructor() {
     this.server = createServer((request, response) => this.#receive(request, response));
@@ -38,8 +39,10 @@ class Upstream {
     return this.requests.slice(0, count);
   }
 
-  /** Forgets what was; gives how many scripted answers nobody asked for. */
+  /** Forgets what was and cuts what is open; gives how many scripted answers nobody asked for. */
   reset() {
+    for (const exchange of this.#exchanges) if (!exchange.ended) exchange.destroy();
+    this.#exchanges.clear();
     const left = this.#replies.length;
     this.#replies = [];
     this.requests.length = 0;
@@ -67,6 +70,7 @@ class Upstream {
     for (const wake of this.#waiting.splice(0)) wake();
     const index = this.#replies.findIndex(({ when }) => when(seen));
     const exchange = new Exchange(seen, response);
+    this.#exchanges.add(exchange);
     if (index < 0) {
       this.unexpected.push(seen);
       exchange.head(500, { "content-type": "text/plain" });
