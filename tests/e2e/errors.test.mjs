@@ -7,7 +7,7 @@ import { API_KEY, stubAgent, suite, test } from "./support/suite.mjs";
 import { startWorker } from "./support/worker.mjs";
 
 const shared = suite({
-  agents: (stub) => [stub(), stub({ id: "keyless", apiKeySecret: "NO_SUCH_SECRET" })],
+  agents: (stub) => [stub(), stub({ id: "keyless", apiKeySecret: "NO_SUCH_SECRET" }), stub({ id: "impatient", toolTimeoutMs: 50 })],
 });
 
 const post = (path, body, headers = { "content-type": "application/json" }) =>
@@ -133,7 +133,7 @@ test("404: an unknown agent, before any stream [2.1]", async () => {
   await refusedRun(shared.worker, runInput({ agent: "nobody" }), 404);
 });
 
-test("409 and 410 on a call, 409 on a run id", async () => {
+test("409: another result of a call, a second run of one id", async () => {
   shared.upstream.reply(calls([["one", {}], ["two", {}]]));
   shared.upstream.reply(says("ok"));
   const input = runInput({ owner: "eve", tools: [tool("one"), tool("two")] });
@@ -145,7 +145,15 @@ test("409 and 410 on a call, 409 on a run id", async () => {
   await refusedRun(shared.worker, input, 409, "run_conflict");
   await giveResult(shared.worker, input.runId, two, { result: 2 });
   await stream.rest();
-  await refused(await postResult(shared.worker, input.runId, one, { result: 1 }), 410);
+});
+
+test("410: a call whose deadline has passed", async () => {
+  shared.upstream.reply(calls([["one", {}]]));
+  shared.upstream.reply(says("ok"));
+  const input = runInput({ agent: "impatient", tools: [tool("one")] });
+  const events = await run(shared.worker, input);
+  const { toolCallId } = events.find(({ type }) => type === "TOOL_CALL_START");
+  await refused(await postResult(shared.worker, input.runId, toolCallId, { result: 1 }), 410);
 });
 
 test("413: a body over the limit, told before it is read whole", async () => {

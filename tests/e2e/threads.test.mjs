@@ -188,7 +188,7 @@ test("a run gives its thread a title cut at a word, and never takes a user's", a
 });
 
 test("a model-written title replaces the provisional one, not the user's", async () => {
-  const isTitle = ({ body }) => !JSON.stringify(body.messages.at(-1)).includes("Compare figures");
+  const isTitle = ({ body }) => JSON.stringify(body.messages).includes("title");
   const titling = shared.upstream.next((request) => isTitle(request));
   shared.upstream.reply(says("ok"), { when: (request) => !isTitle(request) });
   const input = runInput({ agent: "titled", owner: "tess", messages: [user("Compare figures")] });

@@ -17,7 +17,8 @@ IGNORED = {"AGUI902", "AGUI507"}
 async def main() -> None:
     options = TransportOptions(input=json.load(sys.stdin), timeout_ms=30_000)
     report = (await validate_endpoint(sys.argv[1], options)).report
-    found = [dataclasses.asdict(one) for one in report.diagnostics if one.rule not in IGNORED]
+    judged = [one for one in report.diagnostics if one.severity != "info" and one.rule not in IGNORED]
+    found = [dataclasses.asdict(one) for one in judged]
     print(json.dumps({"found": found, "internalErrors": report.internal_errors, "eventCount": report.event_count}))
 
 
