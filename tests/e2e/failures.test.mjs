@@ -12,6 +12,7 @@ const shared = suite({
     stub({ maxRetries: 0 }),
     stub({ id: "retrying" }),
     stub({ id: "hasty", firstResponseWaitMs: 60, maxRetries: 0 }),
+    stub({ id: "instant", firstResponseWaitMs: 0 }),
     stub({ id: "hasty-retrying", firstResponseWaitMs: 60 }),
     stub({ id: "idle", upstreamIdleTimeoutMs: 150, maxRetries: 0 }),
     stub({ id: "bounded", runTimeoutMs: 250, maxRetries: 0 }),
@@ -172,6 +173,14 @@ test("after firstResponseWaitMs the stream starts, and a refusal is RUN_ERROR [D
     assert.equal(events.at(-1).code, code);
     assert.doesNotMatch(events.at(-1).message, /private/);
   }
+});
+
+test("a firstResponseWaitMs that is over before the upstream is asked starts the stream at once [D14]", async () => {
+  const asked = shared.upstream.next();
+  const stream = await openRun(shared.worker, runInput({ agent: "instant", owner: "olga" }));
+  await stream.until("RUN_STARTED");
+  await says("The answer is")(await asked);
+  assert.deepEqual(outline(await stream.rest()), textThen("RUN_FINISHED"));
 });
 
 test("the head of the answer waits for the upstream's head [D14]", async () => {

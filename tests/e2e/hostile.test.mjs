@@ -121,8 +121,12 @@ test("a schema that never ends, and one that is none, do not stop a run", async 
     // Where the arguments did not fit, the model was told and went on.
     if (shared.upstream.reset() === 1) assert.ok(events.some(({ type }) => type === "TOOL_CALL_END"));
   }
-  for (const parameters of [[], "x", 7]) {
-    await clearly("/run", JSON.stringify(runInput({ tools: [{ name: "odd", description: "Odd.", parameters }] })));
+  // What is no schema at all means any object.
+  for (const parameters of [[], "x", 7, null]) {
+    shared.upstream.reply(says("ok"));
+    await run(shared.worker, runInput({ tools: [{ name: "odd", description: "Odd.", parameters }] }));
+    const [{ function: offered }] = shared.upstream.requests.at(-1).body.tools;
+    assert.equal(offered.parameters.type, "object");
   }
 });
 

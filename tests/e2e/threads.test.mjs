@@ -187,7 +187,7 @@ test("a run gives its thread a title cut at a word, and never takes a user's", a
   assert.equal(await titleAfter("Something else", id), "Chosen");
 });
 
-test("a model-written title replaces the provisional one, not the user's", async () => {
+test("a model-written title replaces the provisional one, after the stream has ended", async () => {
   const isTitle = ({ body }) => JSON.stringify(body.messages).includes("title");
   const titling = shared.upstream.next((request) => isTitle(request));
   shared.upstream.reply(says("ok"), { when: (request) => !isTitle(request) });

@@ -80,6 +80,7 @@ export async function startWorkerProcess(options) {
   ]);
   return Object.assign(new Worker({ origin, prefix, lines: [] }), {
     async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       const gone = once(child, "exit");
       process.kill(-child.pid, "SIGKILL");
       await gone;
