@@ -63,6 +63,10 @@ const AGENT_KEYS: &[(&str, &str)] = &[
     ),
     ("persist", "`auto`: runs with a `resourceId`; `always`; `never`."),
     (
+        "memory",
+        "Who keeps the threads: `d1`, or `mastra` with that provider.",
+    ),
+    (
         "onDisconnect",
         "`stop` or `continue` when the last viewer leaves.",
     ),

@@ -49,7 +49,8 @@ fn wire_of(provider: &str) -> Option<Wire> {
         "openai-chat" => Some(Wire::OpenAiChat),
         "anthropic" => Some(Wire::Anthropic),
         "openai-responses" => Some(Wire::OpenAiResponses),
-        "gemini" | "mastra" => None,
+        "mastra" => Some(Wire::Mastra),
+        "gemini" => None,
         other => panic!("a wire format nobody decided about: {other}"),
     }
 }
@@ -131,7 +132,7 @@ fn every_case_shows_what_it_expects_wherever_its_body_is_cut() {
         let expected = (case.expect.text, case.expect.tool_calls, case.expect.outcome);
         assert_eq!(shown, expected, "{}: {replay:?}", case.id);
     }
-    assert_eq!(tried, 59);
+    assert_eq!(tried, 64);
 }
 
 #[test]
@@ -165,6 +166,7 @@ fn every_failing_case_fails_for_its_own_reason() {
                     .to_owned(),
             },
         ),
+        ("ma-06", ProviderError::Truncated),
         ("oc-26", ProviderError::OutputTruncated),
         ("oc-37", refused(503, "server_error engine queue is full")),
         ("oc-39", refused(200, "worker crashed")),

@@ -99,6 +99,8 @@ impl AgentConfig {
                 "output": { "structuredOutput": true },
                 "multimodal": { "input": { "image": true, "audio": true, "pdf": true } },
             }),
+            // What its model can see and hear is the server's affair.
+            Wire::Mastra => json!({ "output": { "structuredOutput": true } }),
             Wire::OpenAiResponses | Wire::Anthropic => json!({
                 "output": { "structuredOutput": true },
                 "multimodal": { "input": { "image": true, "pdf": true } },

@@ -85,6 +85,9 @@ pub struct AgentConfig {
     /// Source: contract 2.2.
     #[serde(default)]
     pub persist: Persist,
+    /// Who keeps the agent's threads.
+    #[serde(default)]
+    pub memory: Memory,
     /// Source: D11.
     #[serde(default)]
     pub on_disconnect: OnDisconnect,
@@ -140,6 +143,17 @@ pub enum Persist {
     Always,
     /// Never.
     Never,
+}
+
+/// Who keeps the threads of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memory {
+    /// This server, in D1; the upstream gets the whole history with each call.
+    #[default]
+    D1,
+    /// The Mastra server: nothing is written to D1, and only what is new is sent.
+    Mastra,
 }
 
 /// What happens when the last viewer leaves. Source: D11.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use super::agents::{AgentConfig, ModelSettingsConfig};
+use super::agents::{AgentConfig, Memory, ModelSettingsConfig};
 use super::table::Wire;
 use super::tool_names::NATIVE_TOOL_NAMES;
 
@@ -91,6 +91,10 @@ fn check_upstream(agent: &AgentConfig, report: &mut impl FnMut(&'static str, Str
             "is needed by this provider".to_owned(),
             agent.model.clone(),
         );
+    }
+    if agent.memory == Memory::Mastra && agent.provider.wire != Wire::Mastra {
+        let message = "may be `mastra` only with provider `mastra`";
+        report("memory", message.to_owned(), String::new());
     }
     if let Some(secret) = &agent.api_key_secret
         && !is_secret_name(secret)

@@ -80,9 +80,11 @@ fn is_true(value: Option<&Value>) -> bool {
     value.and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// A text as it is, anything else as JSON text. Clients parse the content: an empty one is no JSON, and `null` would
-/// leave the call pending for ever, so neither is ever sent.
-fn success(value: Value) -> ToolResult {
+/// The result of a call that gave this value: a text as it is, anything else as JSON text. Clients parse the content: an
+/// empty one is no JSON, and `null` would leave the call pending for ever, so neither is ever sent.
+///
+/// Source: contract 3 (D16).
+pub fn success(value: Value) -> ToolResult {
     let content = match value {
         Value::Null => json!({ "result": null }).to_string(),
         Value::String(text) if text.is_empty() => json!({ "result": "" }).to_string(),
@@ -98,7 +100,8 @@ fn success(value: Value) -> ToolResult {
     }
 }
 
-fn failure(error: Value) -> ToolResult {
+/// The result of a call that failed with this error: `{"error": ...}`.
+pub fn failure(error: Value) -> ToolResult {
     let error = match error {
         Value::Null => json!(UNNAMED_FAILURE),
         Value::String(text) if text.is_empty() => json!(UNNAMED_FAILURE),

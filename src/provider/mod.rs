@@ -5,6 +5,7 @@
 pub mod anthropic;
 pub mod content;
 pub mod demo;
+pub mod mastra;
 pub mod openai_chat;
 pub mod openai_responses;
 mod refusal;
@@ -249,7 +250,7 @@ pub struct ModelRequest {
     pub run_id: RunId,
     /// The thread, for upstreams that keep threads.
     pub thread_id: ThreadId,
-    /// The owner, for upstreams that keep threads.
+    /// The owner, when the upstream keeps this run's thread: it has the history, and only what is new is sent.
     pub resource_id: Option<ResourceId>,
 }
 
@@ -336,5 +337,6 @@ pub fn codec(wire: Wire) -> &'static dyn Provider {
         Wire::OpenAiChat => &openai_chat::OpenAiChat,
         Wire::OpenAiResponses => &openai_responses::OpenAiResponses,
         Wire::Anthropic => &anthropic::Anthropic,
+        Wire::Mastra => &mastra::Mastra,
     }
 }

@@ -11,11 +11,19 @@ pub const NOT_A_PAYLOAD: ProviderError = ProviderError::Malformed("an event is n
 /// What an answer's payloads said so far.
 pub trait SseAnswer {
     /// Takes the `data` of one event; never blank, never `[DONE]`, which is no payload on any of these wire formats
-    /// (B020). The type is read from the payload: proxies drop the event name.
+    /// (B020) but may be a mark, see [`Self::take_done`]. The type is read from the payload: proxies drop the event name.
     ///
     /// # Errors
     /// [`NOT_A_PAYLOAD`], or the failure the payload tells of.
     fn take(&mut self, payload: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError>;
+
+    /// Takes the mark `[DONE]`, which most of these wire formats do not have.
+    ///
+    /// # Errors
+    /// [`ProviderError::Truncated`] when what came before is no whole answer.
+    fn take_done(&mut self, _events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        Ok(())
+    }
 
     /// The body ended without the end mark.
     ///
@@ -111,7 +119,8 @@ impl<A: SseAnswer> ModelDecoder for SseAnswerDecoder<A> {
 
 fn take<A: SseAnswer>(answer: &mut A, data: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
     match data.trim_ascii() {
-        "" | "[DONE]" => Ok(()),
+        "" => Ok(()),
+        "[DONE]" => answer.take_done(events),
         payload => answer.take(payload, events),
     }
 }

@@ -13,6 +13,8 @@ pub enum Wire {
     OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
+    /// A Mastra server's stream.
+    Mastra,
 }
 
 /// One provider name.
@@ -53,6 +55,13 @@ pub const PROVIDERS: &[ProviderEntry] = &[
         wire: Wire::Anthropic,
         base_url: "https://api.anthropic.com",
         api_key_secret: "ANTHROPIC_API_KEY",
+    },
+    // The address a Mastra server of `mastra dev` has. Its agents hold the keys; a server with auth wants a token.
+    ProviderEntry {
+        name: "mastra",
+        wire: Wire::Mastra,
+        base_url: "http://localhost:4111",
+        api_key_secret: "",
     },
     compatible("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     compatible("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),

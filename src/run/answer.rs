@@ -10,7 +10,9 @@ use super::live::LiveCalls;
 use super::pace::{WaitFor, Waited};
 use super::ports::{Clock, EventSink, HttpBody, HttpClient, HttpResponse, IdSource, Level, Log, Ports};
 use crate::protocol::event::RunErrorCode;
+use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::id::ToolCallId;
+use crate::protocol::tool::ToolResult;
 use crate::provider::{
     FinishReason, ModelCall, ModelDecoder, ModelEvent, ModelRequest, ProviderError, REFUSAL_BODY_MAX_BYTES,
     ScriptedPiece, codec,
@@ -30,6 +32,23 @@ pub(super) struct ModelAnswer {
     pub vendor_state: Option<Value>,
     /// Why it ended, if the upstream said so.
     pub finish: Option<FinishReason>,
+}
+
+impl ModelAnswer {
+    /// Whether the upstream has decided to stop: it made no calls, or only such as it runs itself, and it does not ask for
+    /// more. A call that the request forced is no decision: what comes of it is asked next.
+    pub fn is_last(&self, tool_choice: &ToolChoice) -> bool {
+        let is_forced = match tool_choice {
+            ToolChoice::Required | ToolChoice::Function(_) => true,
+            ToolChoice::Auto | ToolChoice::None => false,
+        };
+        let is_upstream =
+            |call: &AnsweredCall| matches!(call.state, CallState::Upstream | CallState::Answered);
+        self.calls.is_empty()
+            || (!is_forced
+                && self.finish != Some(FinishReason::ToolCalls)
+                && self.calls.iter().all(is_upstream))
+    }
 }
 
 /// A call of an answer.
@@ -53,6 +72,8 @@ pub(super) enum CallState {
     Settled,
     /// Shown; the upstream runs it.
     Upstream,
+    /// Shown; the upstream has answered it.
+    Answered,
     /// Shown; a native tool runs it.
     Native,
     /// Shown and registered; the front end posts the result.
@@ -291,9 +312,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                 slot,
                 content,
                 is_error,
-            } => {
-                self.settle_upstream(slot, content, is_error, answer);
-            }
+            } => self.settle_upstream(slot, ToolResult { content, is_error }, answer),
             ModelEvent::StepEnd => self.end_upstream_step(answer)?,
             ModelEvent::VendorState(state) => answer.vendor_state = Some(state),
             ModelEvent::Usage(usage) => self.usage.add(&usage),

@@ -41,27 +41,23 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
 
     /// Decides who runs a call; with a fault, what its result says.
     pub(super) fn judge(&self, name: &str, arguments: &str) -> (CallState, Option<ToolResult>) {
-        if self.are_tools_withheld {
-            return (
-                CallState::Hidden,
-                Some(ToolResult::failure("No tool may be called any more.")),
-            );
-        }
         let owner = match self.toolbox.owner(name) {
-            Some(owner) => owner,
+            // Withheld or not, it runs.
             None if codec(self.setup.target.wire).runs_tools() => return (CallState::Upstream, None),
+            _ if self.are_tools_withheld => {
+                let fault = ToolResult::failure("No tool may be called any more.");
+                return (CallState::Hidden, Some(fault));
+            }
+            Some(owner) => owner,
             None => {
                 let sentence = format!("There is no tool named `{name}`.");
                 return (CallState::Hidden, Some(ToolResult::failure(&sentence)));
             }
         };
-        let parsed: Map<String, Value> = match serde_json::from_str(arguments) {
-            Ok(parsed) => parsed,
-            Err(_) => {
-                // ARGS must join to valid JSON, so such a call cannot be shown, whoever owns it.
-                let fault = ToolResult::failure("The arguments are not a JSON object.");
-                return (CallState::Hidden, Some(fault));
-            }
+        let Some(parsed) = parse_arguments(arguments) else {
+            // ARGS must join to valid JSON, so such a call cannot be shown, whoever owns it.
+            let fault = ToolResult::failure("The arguments are not a JSON object.");
+            return (CallState::Hidden, Some(fault));
         };
         if let Some(fault) = self.schema_fault(name, parsed) {
             return match owner {
@@ -114,6 +110,10 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         }
         let (state, fault) = self.judge(&call.name, &call.arguments);
         call.state = state.clone();
+        if state == CallState::Upstream && parse_arguments(&call.arguments).is_none() {
+            // ARGS must join to valid JSON, and an upstream that runs such a call runs it without arguments.
+            call.arguments = "{}".to_owned();
+        }
         let call = call.clone();
         if let Some(fault) = fault {
             self.known_results.push((call.id.clone(), fault));
@@ -121,7 +121,11 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         match state {
             CallState::Hidden | CallState::Open => return Ok(()),
             CallState::Frontend => self.expect(&call).await,
-            CallState::Settled | CallState::Upstream | CallState::Native | CallState::Pending => {}
+            CallState::Settled
+            | CallState::Upstream
+            | CallState::Answered
+            | CallState::Native
+            | CallState::Pending => {}
         }
         self.emitter.call(call.to_tool_call())?;
         Ok(())
@@ -159,39 +163,23 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         }
     }
 
-    /// The upstream ran a call of its own.
-    pub(super) fn settle_upstream(
-        &mut self,
-        slot: usize,
-        content: String,
-        is_error: bool,
-        answer: &mut ModelAnswer,
-    ) {
+    /// The upstream ran a call itself. It may do so for a call we took for ours, too: then nobody else answers it.
+    pub(super) fn settle_upstream(&mut self, slot: usize, result: ToolResult, answer: &mut ModelAnswer) {
         let Some(call) = answer.calls.iter_mut().find(|call| call.slot == slot) else {
             return;
         };
-        if call.state == CallState::Upstream {
-            call.state = CallState::Settled;
-            self.known_results
-                .push((call.id.clone(), ToolResult { content, is_error }));
+        match call.state {
+            CallState::Open | CallState::Hidden | CallState::Settled | CallState::Answered => return,
+            CallState::Frontend => self.control.mailbox.withdraw(&call.id),
+            CallState::Upstream | CallState::Native | CallState::Pending => {}
         }
+        call.state = CallState::Answered;
+        self.known_results.push((call.id.clone(), result));
     }
 
     /// Answers every call of the step, then remembers both for the model. Says whether calls were left pending.
     pub(super) async fn answer_calls(&mut self, answer: ModelAnswer) -> Result<bool, Halt> {
-        let mut results: Vec<(ToolCallId, ToolResult)> = Vec::new();
-        let is_shown = |id: &ToolCallId| {
-            answer
-                .calls
-                .iter()
-                .any(|call| call.id == *id && call.state != CallState::Hidden)
-        };
-        for (id, result) in std::mem::take(&mut self.known_results) {
-            if is_shown(&id) {
-                self.emitter.result(&id, result.clone())?;
-            }
-            results.push((id, result));
-        }
+        let mut results = self.show_known_results(&answer)?;
         for call in &answer.calls {
             let result = match call.state {
                 CallState::Native => self.run_native(call),
@@ -199,6 +187,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                 CallState::Open
                 | CallState::Hidden
                 | CallState::Settled
+                | CallState::Answered
                 | CallState::Frontend
                 | CallState::Pending => continue,
             };
@@ -209,6 +198,19 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         let has_pending = answer.calls.iter().any(|call| call.state == CallState::Pending);
         self.remember(answer, &results);
         Ok(has_pending)
+    }
+
+    /// Sends the results that came before their turn, in order of arrival, and gives them. Those of hidden calls are for
+    /// the model only.
+    fn show_known_results(&mut self, answer: &ModelAnswer) -> Result<Vec<(ToolCallId, ToolResult)>, Halt> {
+        let known_results = std::mem::take(&mut self.known_results);
+        for (id, result) in &known_results {
+            let is_shown = |call: &AnsweredCall| call.id == *id && call.state != CallState::Hidden;
+            if answer.calls.iter().any(is_shown) {
+                self.emitter.result(id, result.clone())?;
+            }
+        }
+        Ok(known_results)
     }
 
     fn run_native(&self, call: &AnsweredCall) -> ToolResult {
@@ -287,16 +289,19 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
     /// The upstream ended a step of its own and goes on: ours ends with it.
     pub(super) fn end_upstream_step(&mut self, answer: &mut ModelAnswer) -> Result<(), Halt> {
         let ended = std::mem::take(answer);
-        let results = std::mem::take(&mut self.known_results);
-        for (id, result) in &results {
-            self.emitter.result(id, result.clone())?;
-        }
+        let mut results = self.show_known_results(&ended)?;
         for id in self.emitter.unanswered() {
+            self.control.mailbox.withdraw(&id);
             self.emitter.result(&id, ToolResult::interrupted())?;
+            results.push((id, ToolResult::interrupted()));
         }
         self.remember(ended, &results);
         self.emitter.end_step()?;
         self.emitter.begin_step()?;
         Ok(())
     }
+}
+
+fn parse_arguments(text: &str) -> Option<Map<String, Value>> {
+    serde_json::from_str(text).ok()
 }

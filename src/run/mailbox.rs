@@ -160,6 +160,11 @@ impl ToolMailbox {
         due
     }
 
+    /// Somebody else answered a call: what the front end says of it, or said already, does not count.
+    pub fn withdraw(&self, id: &ToolCallId) {
+        self.end_waiting(std::slice::from_ref(id));
+    }
+
     /// The run is over: no waiting call takes a result any more.
     pub fn close(&self) {
         let waiting: Vec<ToolCallId> = self.pending().into_iter().map(|call| call.id).collect();

@@ -295,8 +295,8 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             if answer.finish == Some(FinishReason::ContentFilter) {
                 return Err(Halt::Upstream(ProviderError::ContentFiltered));
             }
-            if answer.calls.is_empty() {
-                return self.last_answer(&answer);
+            if answer.is_last(&self.tool_choice(step)) {
+                return self.last_answer(answer).await;
             }
             if self.are_tools_withheld {
                 return Err(Halt::Failed(RunErrorCode::MaxStepsExceeded));
@@ -313,8 +313,8 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         Err(Halt::Failed(RunErrorCode::MaxStepsExceeded))
     }
 
-    /// An answer without calls ends the run; cut at a limit nobody asked for, it failed (D9).
-    fn last_answer(&mut self, answer: &ModelAnswer) -> Result<Finish, Halt> {
+    /// An answer without calls of ours ends the run; cut at a limit nobody asked for, it failed (D9).
+    async fn last_answer(&mut self, answer: ModelAnswer) -> Result<Finish, Halt> {
         let is_cut = answer.finish == Some(FinishReason::Length);
         let is_asked_for = self
             .setup
@@ -323,6 +323,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             .model_settings
             .max_output_tokens
             .is_some();
+        self.answer_calls(answer).await?;
         if is_cut && !is_asked_for {
             return Err(Halt::Upstream(ProviderError::OutputTruncated));
         }
@@ -345,25 +346,29 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         }
     }
 
-    fn request(&self, step: u32) -> ModelRequest {
-        let (input, agent) = (&self.setup.input, &self.setup.agent);
-        let props = &input.forwarded_props;
-        let tool_choice = match &props.tool_choice {
+    /// The client's choice binds the first step only, and on the last one tools are withheld (2.1, D10).
+    fn tool_choice(&self, step: u32) -> ToolChoice {
+        match &self.setup.input.forwarded_props.tool_choice {
             _ if self.are_tools_withheld => ToolChoice::None,
             Some(choice) if step == 1 => choice.clone(),
             Some(_) | None => ToolChoice::Auto,
-        };
+        }
+    }
+
+    fn request(&self, step: u32) -> ModelRequest {
+        let (input, agent) = (&self.setup.input, &self.setup.agent);
+        let props = &input.forwarded_props;
         ModelRequest {
             system: prompt::system_texts(agent, input),
             messages: self.conversation.clone(),
             tools: self.toolbox.declarations(),
-            tool_choice,
+            tool_choice: self.tool_choice(step),
             settings: plan::settings(agent, props),
             output_schema: props.output_schema.clone(),
             unknown_props: props.unknown.clone(),
             run_id: input.run_id.clone(),
             thread_id: input.thread_id.clone(),
-            resource_id: self.setup.owner.clone(),
+            resource_id: plan::upstream_owner(&self.setup),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::RunSetup;
 use crate::config::AgentConfig;
-use crate::config::agents::{FrontendTools, Persist};
+use crate::config::agents::{FrontendTools, Memory, Persist};
 use crate::protocol::forwarded_props::{
     ClientResource, ForwardedProps, FrontendToolsMode, ModelSettings, ToolChoice,
 };
@@ -19,7 +19,7 @@ pub fn persistence(
     input: &RunAgentInput,
     principal: Option<&ResourceId>,
 ) -> Persistence {
-    if input.thread_id.as_str().is_empty() {
+    if input.thread_id.as_str().is_empty() || agent.memory == Memory::Mastra {
         return Persistence::Stateless;
     }
     let props = &input.forwarded_props;
@@ -55,6 +55,24 @@ pub fn names_frontend_tool(input: &RunAgentInput) -> bool {
     match &input.forwarded_props.tool_choice {
         Some(ToolChoice::Function(name)) => input.tools.iter().any(|tool| tool.name == *name),
         Some(ToolChoice::Auto | ToolChoice::None | ToolChoice::Required) | None => false,
+    }
+}
+
+/// The owner of the thread the upstream keeps; `None` = it keeps none for this run, by the same rule as for threads of
+/// our own, except that a thread is never looked up. Source: contract 2.2.
+pub fn upstream_owner(setup: &RunSetup) -> Option<ResourceId> {
+    let (agent, input) = (&setup.agent, &setup.input);
+    let keeps_thread =
+        agent.memory == Memory::Mastra && !input.thread_id.as_str().is_empty() && !names_frontend_tool(input);
+    let persists = match (agent.persist, &input.forwarded_props.resource_id) {
+        (Persist::Never, _) | (Persist::Auto, ClientResource::Absent) => false,
+        (Persist::Always, _) | (Persist::Auto, ClientResource::Empty | ClientResource::Given(_)) => true,
+    };
+    let anonymous = || (agent.persist == Persist::Always).then(|| ResourceId::new(ANONYMOUS));
+    if keeps_thread && persists {
+        setup.owner.clone().or_else(anonymous)
+    } else {
+        None
     }
 }
 

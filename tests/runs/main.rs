@@ -12,6 +12,7 @@ mod completions;
 mod frontend_tools;
 mod lifecycle;
 mod limits;
+mod mastra;
 mod persistent_runs;
 mod scene;
 #[path = "../support/sqlite.rs"]

@@ -1,0 +1,335 @@
+//! [`ModelRequest`] -> the body of `POST /api/agents/:agentId/stream`.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::super::content::{
+    MediaBytes, arguments_object, file_name, is_blank, join_texts, media_bytes, object_schema,
+};
+use super::super::{ModelMessage, ModelRequest, ModelToolCall, ModelToolResult, ProviderError};
+use super::stream::VendorState;
+use crate::protocol::forwarded_props::{ModelSettings, ToolChoice};
+use crate::protocol::message::{ContentPart, MediaPart};
+use crate::protocol::tool::Tool;
+
+/// How keys of `requestContext` begin that a Mastra server reads as facts about the caller and the run; a client of ours
+/// cannot state those.
+const RESERVED_CONTEXT: [&str; 2] = ["mastra__", "mastra:"];
+
+/// The body's text.
+///
+/// # Errors
+/// [`ProviderError::Configuration`] when it cannot be written, which nothing of today's types leads to.
+pub(super) fn body(request: &ModelRequest) -> Result<String, ProviderError> {
+    let system = join_texts(request.system.iter().map(String::as_str));
+    let memory = request
+        .resource_id
+        .as_ref()
+        .map(|resource_id| json!({ "thread": request.thread_id, "resource": resource_id }));
+    let messages = match memory {
+        Some(_) => new_messages(&request.messages),
+        None => all_messages(&request.messages),
+    };
+    let body = Body {
+        messages,
+        system: system.as_deref(),
+        memory,
+        client_tools: request.tools.iter().map(client_tool).collect(),
+        tool_choice: tool_choice(&request.tool_choice),
+        max_steps: max_steps(&request.tool_choice),
+        model_settings: Settings::of(&request.settings),
+        structured_output: request
+            .output_schema
+            .as_ref()
+            .map(|schema| json!({ "schema": schema })),
+        request_context: request_context(&request.unknown_props),
+    };
+    serde_json::to_string(&body).map_err(|_| ProviderError::Configuration("its request cannot be written"))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    messages: Vec<Message<'a>>,
+    /// Not `instructions`, which would replace the agent's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    client_tools: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_steps: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_settings: Option<Settings<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_output: Option<Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    request_context: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+enum Message<'a> {
+    User { content: Value },
+    Assistant(Assistant<'a>),
+}
+
+/// An assistant message as a user interface has it. Mastra reads a call, its arguments and its result from one part only
+/// in this form; a `tool` message makes it forget the arguments.
+#[derive(Serialize, Default)]
+struct Assistant<'a> {
+    /// The id under which the server stores the message: it is completed there then, not stored twice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// The texts again, for readers that know no parts.
+    content: String,
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Part<'a> {
+    Text {
+        text: &'a str,
+    },
+    /// Ends a step: without it the calls before and behind become one step's.
+    StepStart,
+    ToolInvocation {
+        #[serde(rename = "toolInvocation")]
+        tool_invocation: ToolInvocation<'a>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolInvocation<'a> {
+    state: &'static str,
+    tool_call_id: String,
+    tool_name: &'a str,
+    args: Value,
+    result: Value,
+}
+
+/// The whole conversation; what the model says between two messages of the person is one message.
+fn all_messages(messages: &[ModelMessage]) -> Vec<Message<'_>> {
+    let mut written = Vec::new();
+    let mut open: Option<Assistant<'_>> = None;
+    for (index, message) in messages.iter().enumerate() {
+        match message {
+            ModelMessage::User { parts } => {
+                written.extend(open.take().map(Message::Assistant));
+                written.extend(user_content(parts).map(|content| Message::User { content }));
+            }
+            ModelMessage::Assistant { text, tool_calls, .. } => {
+                let assistant = open.get_or_insert_default();
+                assistant.push_step(text, tool_calls, results_at(messages, index + 1), &[]);
+            }
+            ModelMessage::ToolResults(_) => {}
+        }
+    }
+    written.extend(open.map(Message::Assistant));
+    written
+}
+
+/// What a server that keeps the thread does not have yet: the results of the step before, else what the person says.
+fn new_messages(messages: &[ModelMessage]) -> Vec<Message<'_>> {
+    if let Some((ModelMessage::ToolResults(results), before)) = messages.split_last()
+        && let Some(ModelMessage::Assistant {
+            text,
+            tool_calls,
+            vendor_state,
+        }) = before.last()
+    {
+        let state = vendor_state
+            .as_ref()
+            .and_then(VendorState::read)
+            .unwrap_or_default();
+        let mut assistant = Assistant {
+            id: state.message_id,
+            ..Assistant::default()
+        };
+        assistant.push_step(text, tool_calls, results, &state.tool_call_ids);
+        return vec![Message::Assistant(assistant)];
+    }
+    let is_user = |message: &ModelMessage| matches!(message, ModelMessage::User { .. });
+    let last_user = messages.iter().rposition(is_user).unwrap_or(0);
+    let before = messages.get(..last_user).unwrap_or_default();
+    let start = before
+        .iter()
+        .rposition(|message| !is_user(message))
+        .map_or(0, |index| index + 1);
+    all_messages(messages.get(start..).unwrap_or_default())
+}
+
+fn results_at(messages: &[ModelMessage], index: usize) -> &[ModelToolResult] {
+    match messages.get(index) {
+        Some(ModelMessage::ToolResults(results)) => results,
+        Some(ModelMessage::User { .. } | ModelMessage::Assistant { .. }) | None => &[],
+    }
+}
+
+impl<'a> Assistant<'a> {
+    /// Adds what the model said in one step. `vendor_ids` are the ids the server knows the calls by, in their order.
+    fn push_step(
+        &mut self,
+        text: &'a str,
+        tool_calls: &'a [ModelToolCall],
+        results: &'a [ModelToolResult],
+        vendor_ids: &[String],
+    ) {
+        if is_blank(text) && tool_calls.is_empty() {
+            return;
+        }
+        if !self.parts.is_empty() {
+            self.parts.push(Part::StepStart);
+        }
+        if !is_blank(text) {
+            self.content.push_str(text);
+            self.parts.push(Part::Text { text });
+        }
+        for (index, call) in tool_calls.iter().enumerate() {
+            let result = results.iter().find(|result| result.tool_call_id == call.id);
+            let content = result.map_or("", |result| &result.content);
+            let tool_invocation = ToolInvocation {
+                state: "result",
+                tool_call_id: vendor_ids.get(index).unwrap_or(&call.id).clone(),
+                tool_name: &call.name,
+                args: arguments_object(&call.arguments),
+                result: serde_json::from_str(content).unwrap_or_else(|_| content.into()),
+            };
+            self.parts.push(Part::ToolInvocation { tool_invocation });
+        }
+    }
+}
+
+fn user_content(parts: &[ContentPart]) -> Option<Value> {
+    let is_text = |part: &ContentPart| matches!(part, ContentPart::Text(_));
+    if parts.iter().all(is_text) {
+        let texts = parts.iter().filter_map(|part| match part {
+            ContentPart::Text(part) => Some(part.text.as_str()),
+            ContentPart::Image(_)
+            | ContentPart::Audio(_)
+            | ContentPart::Video(_)
+            | ContentPart::Document(_) => None,
+        });
+        return join_texts(texts).map(|text| text.into());
+    }
+    let parts: Vec<Value> = parts.iter().filter_map(part).collect();
+    (!parts.is_empty()).then(|| parts.into())
+}
+
+fn part(part: &ContentPart) -> Option<Value> {
+    match part {
+        ContentPart::Text(part) if is_blank(&part.text) => None,
+        ContentPart::Text(part) => Some(json!({ "type": "text", "text": part.text })),
+        ContentPart::Image(media) => image(media),
+        ContentPart::Audio(media) | ContentPart::Video(media) | ContentPart::Document(media) => file(media),
+    }
+}
+
+fn image(media: &MediaPart) -> Option<Value> {
+    let (image, mime_type) = match media_bytes(&media.source)? {
+        MediaBytes::Base64 { mime_type, data } => (data, Some(mime_type)),
+        MediaBytes::Address { url, mime_type } => (url, mime_type),
+    };
+    let mut part = json!({ "type": "image", "image": image });
+    if let (Value::Object(members), Some(mime_type)) = (&mut part, mime_type) {
+        members.insert("mediaType".to_owned(), mime_type.into());
+    }
+    Some(part)
+}
+
+/// Mastra wants to know what a file is: one at an address of unknown type is left out.
+fn file(media: &MediaPart) -> Option<Value> {
+    let (data, mime_type) = match media_bytes(&media.source)? {
+        MediaBytes::Base64 { mime_type, data } => (data, mime_type),
+        MediaBytes::Address { url, mime_type } => (url, mime_type?),
+    };
+    let mut part = json!({ "type": "file", "data": data, "mediaType": mime_type });
+    if let (Value::Object(members), Some(name)) = (&mut part, file_name(media)) {
+        members.insert("filename".to_owned(), name.into());
+    }
+    Some(part)
+}
+
+fn client_tool(tool: &Tool) -> (String, Value) {
+    let declaration = json!({
+        "id": tool.name,
+        "description": tool.description,
+        "inputSchema": object_schema(tool.parameters.as_ref()),
+    });
+    (tool.name.clone(), declaration)
+}
+
+/// Sent without tools of ours too: the server's own obey it.
+fn tool_choice(choice: &ToolChoice) -> Option<Value> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some("none".into()),
+        ToolChoice::Required => Some("required".into()),
+        ToolChoice::Function(name) => Some(json!({ "type": "tool", "toolName": name })),
+    }
+}
+
+/// The server holds its model to the choice on each step of a request, so a forced call would be made for ever: it gets
+/// one step, and the next request asks without the choice.
+fn max_steps(choice: &ToolChoice) -> Option<u32> {
+    match choice {
+        ToolChoice::Required | ToolChoice::Function(_) => Some(1),
+        ToolChoice::Auto | ToolChoice::None => None,
+    }
+}
+
+#[derive(Serialize, PartialEq, Default)]
+#[serde(rename_all = "camelCase")]
+struct Settings<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_k: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    presence_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frequency_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop_sequences: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
+}
+
+impl<'a> Settings<'a> {
+    /// `None` when nothing is set. Attempts are the run's own affair.
+    fn of(settings: &'a ModelSettings) -> Option<Self> {
+        let settings = Self {
+            max_output_tokens: settings.max_output_tokens,
+            temperature: settings.temperature,
+            top_p: settings.top_p,
+            top_k: settings.top_k,
+            presence_penalty: settings.presence_penalty,
+            frequency_penalty: settings.frequency_penalty,
+            stop_sequences: &settings.stop_sequences,
+            seed: settings.seed,
+        };
+        (settings != Settings::default()).then_some(settings)
+    }
+}
+
+fn request_context(unknown_props: &Map<String, Value>) -> Map<String, Value> {
+    let stated = unknown_props
+        .iter()
+        .filter(|(name, _)| !RESERVED_CONTEXT.iter().any(|prefix| name.starts_with(prefix)));
+    stated
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;
