@@ -35,6 +35,12 @@ impl AgentConfig {
         Some(name).filter(|name| !name.is_empty())
     }
 
+    /// Whether the agent cannot work without its key: it names one, or calls its provider's own server. A compatible
+    /// server may want none.
+    pub fn requires_api_key(&self) -> bool {
+        self.api_key_secret_name().is_some() && (self.api_key_secret.is_some() || self.base_url.is_none())
+    }
+
     /// Whether the agent has this id or alias.
     pub fn answers_to(&self, id: &str) -> bool {
         self.id == id || self.aliases.iter().any(|alias| alias == id)

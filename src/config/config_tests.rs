@@ -247,6 +247,30 @@ fn agents_of_the_variable_override_keys_and_come_after_those_of_the_file() {
 }
 
 #[test]
+fn a_key_is_needed_by_who_names_one_and_by_the_providers_own_server() {
+    let own = json!({"provider": "openai", "model": "x"});
+    let with = |key: &str, value: &str| {
+        let mut agent = own.clone();
+        agent[key] = json!(value);
+        agent
+    };
+    let compatible = with("baseUrl", "http://127.0.0.1:9/v1");
+    let mut named = compatible.clone();
+    named["apiKeySecret"] = json!("KEY");
+    let demo = json!({"provider": "demo"});
+    for (agent, needed) in [
+        (own.clone(), true),
+        (compatible, false),
+        (named, true),
+        (demo, false),
+    ] {
+        let config = config(json!({ "AGENTS": {"a": agent} })).unwrap();
+        let agent = config.agent(Some(&AgentId::new("a"))).unwrap();
+        assert_eq!(agent.requires_api_key(), needed, "{agent:?}");
+    }
+}
+
+#[test]
 fn an_added_agent_needs_a_provider() {
     let (text, _) = mistake(json!({ "AGENTS": {"new": {"model": "x"}} }));
     assert_eq!(

@@ -13,6 +13,7 @@ use super::log::ConsoleLog;
 use super::run_calls::RunObjects;
 use crate::api::auth::{AcceptedToken, AuthMode, Principal};
 use crate::api::cors::CorsOrigins;
+use crate::api::error::ApiError;
 use crate::config::{AgentConfig, Auth, Config, ConfigError, LogLevel, TokenOwner, VARIABLES};
 use crate::provider::{ModelTarget, Secret};
 use crate::run::ports::{Level, Log};
@@ -126,14 +127,21 @@ pub fn log(env: &Env) -> ConsoleLog {
     })
 }
 
-/// An agent's upstream with its key. A missing key is the codec's to judge: not every server wants one.
-pub fn model_target(env: &Env, agent: &AgentConfig) -> ModelTarget {
+/// An agent's upstream with its key.
+///
+/// # Errors
+/// 503 when the key is missing that the agent needs.
+pub fn model_target(env: &Env, agent: &AgentConfig) -> Result<ModelTarget, ApiError> {
     let entry = agent.provider_entry();
-    ModelTarget {
+    let api_key = agent.api_key_secret_name().and_then(|name| secret(env, name));
+    if api_key.is_none() && agent.requires_api_key() {
+        return Err(ApiError::agent_not_configured());
+    }
+    Ok(ModelTarget {
         wire: entry.wire,
         provider: entry.name,
         base_url: agent.upstream_base_url().to_owned(),
-        api_key: agent.api_key_secret_name().and_then(|name| secret(env, name)),
+        api_key,
         model: agent.model.clone(),
-    }
+    })
 }

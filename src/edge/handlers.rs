@@ -114,8 +114,9 @@ impl Call<'_> {
     /// The body as text; JSON by its content type, and not over the limit.
     pub async fn body(&self, max_bytes: usize) -> Result<String, ApiError> {
         check_content_type(header(self.request, "content-type").as_deref())?;
-        check_content_length(header(self.request, "content-length").as_deref(), max_bytes)?;
-        let bytes = body::read(self.request.inner(), max_bytes)
+        let declared = check_content_length(header(self.request, "content-length").as_deref(), max_bytes);
+        let keep_bytes = if declared.is_ok() { max_bytes } else { 0 };
+        let bytes = body::read(self.request.inner(), keep_bytes)
             .await
             .map_err(|fault| match fault {
                 BodyFault::TooLarge => ApiError::body_too_large(max_bytes),

@@ -29,7 +29,8 @@ pub struct LiveRun {
     pub control: RunControl,
     /// Who watches.
     pub viewers: Rc<Viewers>,
-    end: Cell<Option<(RunStatus, u64)>>,
+    /// Whether its loop has returned and its streams are over; a title may be written after the end of the run.
+    pub is_done: Cell<bool>,
 }
 
 impl LiveRun {
@@ -43,18 +44,19 @@ impl LiveRun {
             started_at_ms: now_ms,
             control: RunControl::default(),
             viewers: Rc::default(),
-            end: Cell::new(None),
+            is_done: Cell::new(false),
         }
     }
 
     /// The loop has ended.
     pub fn end(&self, end: RunEnd, now_ms: u64) {
-        self.end.set(Some((end.status, now_ms)));
+        let known = self.control.end.take();
+        self.control.end.set(known.or(Some((end, now_ms))));
     }
 
     /// How and when (Unix milliseconds) it ended.
     pub fn ended(&self) -> Option<(RunStatus, u64)> {
-        self.end.get()
+        self.control.end.get().map(|(end, at_ms)| (end.status, at_ms))
     }
 
     /// Whether a request may touch this run: it names it, and is its owner's or names no owner (D4).
@@ -76,11 +78,13 @@ impl LiveRun {
     /// # Errors
     /// 404, 409 or 410.
     pub fn deliver(&self, id: &ToolCallId, result: ToolResult) -> Result<(), ApiError> {
+        if self.ended().is_some() {
+            return Err(ApiError::run_over());
+        }
         match self.control.mailbox.deliver(id, result) {
             Delivery::Accepted | Delivery::Repeated => Ok(()),
             Delivery::Conflict => Err(ApiError::result_conflict()),
             Delivery::Unknown => Err(ApiError::tool_call_not_found()),
-            Delivery::Expired if self.ended().is_some() => Err(ApiError::run_over()),
             Delivery::Expired => Err(ApiError::tool_call_expired()),
         }
     }

@@ -80,6 +80,7 @@ async fn serve(request: Request, env: Env) -> Response {
     let answer = answer
         .with_headers(cors)
         .with_headers([("x-request-id", request_id)]);
+    body::discard(request.inner()).await;
     let answer = if method == "HEAD" {
         answer.without_body()
     } else {

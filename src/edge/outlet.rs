@@ -71,10 +71,10 @@ impl Viewers {
 
     /// Ends every stream: cleanly after an earned terminal event, broken otherwise.
     pub async fn finish(&self, terminal_sent: bool) {
-        for viewer in self.list.borrow().iter() {
-            if terminal_sent {
-                viewer.close();
-            } else {
+        if terminal_sent {
+            self.close();
+        } else {
+            for viewer in self.list.borrow().iter() {
                 viewer.abort("the run has no outcome");
             }
         }
@@ -83,6 +83,12 @@ impl Viewers {
             for viewer in self.list.borrow().iter() {
                 viewer.abort("the client does not read");
             }
+        }
+    }
+
+    fn close(&self) {
+        for viewer in self.list.borrow().iter() {
+            viewer.close();
         }
     }
 
@@ -152,6 +158,7 @@ pub struct Outlet {
     frames: Vec<u8>,
     ends: Vec<usize>,
     wants_keep_alive: bool,
+    has_outcome: bool,
 }
 
 impl Outlet {
@@ -163,6 +170,7 @@ impl Outlet {
             frames: Vec::new(),
             ends: Vec::new(),
             wants_keep_alive: false,
+            has_outcome: false,
         }
     }
 }
@@ -171,6 +179,7 @@ impl EventSink for Outlet {
     fn push(&mut self, event: &Event) {
         sse::encode_event(event, &mut self.frames);
         self.ends.push(self.frames.len());
+        self.has_outcome |= event.is_terminal();
     }
 
     fn push_keep_alive(&mut self) {
@@ -189,6 +198,10 @@ impl EventSink for Outlet {
         self.frames.clear();
         self.ends.clear();
         self.wants_keep_alive = false;
+        if self.has_outcome {
+            // The run may have more to do, its viewers have not.
+            self.viewers.close();
+        }
         self.viewers.settle(was_current).await;
         match self.on_disconnect {
             OnDisconnect::Stop if self.viewers.list.borrow().is_empty() => Err(ViewersGone),

@@ -56,7 +56,7 @@ impl DurableObject for RunObject {
     }
 
     async fn alarm(&self) -> worker::Result<Response> {
-        if self.live().is_some_and(|run| run.ended().is_none()) {
+        if self.live().is_some_and(|run| !run.is_done.get()) {
             self.watchdog().rearm(ALARM_EVERY).await;
         } else {
             self.look_after().await;
@@ -154,7 +154,7 @@ impl RunObject {
         let object = self.address().ok_or_else(ApiError::internal)?;
         Ok(RunSetup {
             input: RunAgentInput::decode(text)?.input,
-            target: env::model_target(&self.env, &agent),
+            target: env::model_target(&self.env, &agent)?,
             agent,
             persistence: start.persistence,
             owner: start.owner,
@@ -270,6 +270,7 @@ async fn drive(
         let end = run(setup, &ports, &live.control, outlet, head).await;
         live.end(end, PlatformClock.now_ms());
         live.viewers.finish(end.terminal_sent).await;
+        live.is_done.set(true);
     };
     watchdog.watch(&watched, life).await;
 }

@@ -53,13 +53,15 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         };
         self.log_end(status, outcome.as_ref().err().map(Halt::code));
         let terminal_sent = self.send_terminal(&outcome).await;
+        let end = RunEnd {
+            status,
+            terminal_sent,
+        };
+        self.control.end.set(Some((end, self.pace.now_ms())));
         if status == RunStatus::Finished {
             self.write_title().await;
         }
-        RunEnd {
-            status,
-            terminal_sent,
-        }
+        end
     }
 
     /// Open text END, missing RESULTs as errors, STEP_FINISHED.

@@ -20,6 +20,7 @@ pub mod prompt;
 mod title;
 mod transcript;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use futures::channel::oneshot;
@@ -70,6 +71,8 @@ pub struct RunControl {
     pub mailbox: ToolMailbox,
     /// Stops the run.
     pub cancel: CancelSignal,
+    /// How the run ended, and when (Unix milliseconds): known before `run` returns, which may still write a title.
+    pub end: Cell<Option<(RunEnd, u64)>>,
 }
 
 /// Why a run answers by HTTP and has no stream. Source: contract D3, D14.
