@@ -32,27 +32,38 @@ export const stubAgent = (upstream, { id = "stub", ...options } = {}) => ({
  */
 export function suite({ agents = (stub) => [stub()], ...options } = {}) {
   const shared = {};
-  runner.before(async () => {
-    shared.upstream = await startUpstream();
+  const start = async () => {
     const stub = (agent) => stubAgent(shared.upstream, agent);
     shared.worker = await startWorker({
       agents: agents(stub),
       ...options,
       secrets: { OPENAI_API_KEY: API_KEY, ...options.secrets },
     });
+  };
+  const stop = async () => {
+    await shared.worker.stop();
+    assert.ok(!shared.worker.logText().includes(API_KEY), "the key is in the log");
+  };
+  runner.before(async () => {
+    shared.upstream = await startUpstream();
+    await start();
   });
-  runner.afterEach(() => {
+  runner.afterEach(async () => {
     const openCount = EventStream.dropOpen();
     const unexpected = shared.upstream.unexpected.map(({ text }) => text);
     const unused = shared.upstream.reset();
+    if (openCount === 0 && unexpected.length === 0 && unused === 0) return;
+    // What a failed test left running must not fail the next one too.
+    await stop();
+    shared.upstream.reset();
+    await start();
     assert.equal(openCount, 0, "a stream was neither read to its end nor abandoned, so nobody judged it");
     assert.deepEqual(unexpected, [], "the upstream got requests no test had scripted");
     assert.equal(unused, 0, "the upstream was not asked as often as scripted");
   });
   runner.after(async () => {
-    await shared.worker?.stop();
-    await shared.upstream?.stop();
-    if (shared.worker) assert.ok(!shared.worker.logText().includes(API_KEY), "the key is in the log");
+    await stop();
+    await shared.upstream.stop();
   });
   return shared;
 }
