@@ -61,6 +61,10 @@ fn conformance(wire: Wire) -> Conformance {
             folder: "anthropic",
             skipped: &[],
         },
+        Wire::Google => Conformance::Fixtures {
+            folder: "google",
+            skipped: &[("limit_in_tool_call", "calls come whole or not at all")],
+        },
     }
 }
 

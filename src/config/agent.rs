@@ -111,6 +111,10 @@ impl AgentConfig {
                 "output": { "structuredOutput": true },
                 "multimodal": { "input": { "image": true, "pdf": true } },
             }),
+            Wire::Google => json!({
+                "output": { "structuredOutput": true },
+                "multimodal": { "input": { "image": true, "audio": true, "video": true, "pdf": true } },
+            }),
         };
         if let (Value::Object(groups), Value::Object(more)) = (&mut capabilities, of_the_wire) {
             groups.extend(more);

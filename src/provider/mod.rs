@@ -5,6 +5,7 @@
 pub mod anthropic;
 pub mod content;
 pub mod demo;
+pub mod google;
 pub mod mastra;
 pub mod openai_chat;
 pub mod openai_responses;
@@ -337,6 +338,7 @@ pub fn codec(wire: Wire) -> &'static dyn Provider {
         Wire::OpenAiChat => &openai_chat::OpenAiChat,
         Wire::OpenAiResponses => &openai_responses::OpenAiResponses,
         Wire::Anthropic => &anthropic::Anthropic,
+        Wire::Google => &google::Google,
         Wire::Mastra => &mastra::Mastra,
     }
 }

@@ -13,6 +13,8 @@ pub enum Wire {
     OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
+    /// Google Gemini.
+    Google,
     /// A Mastra server's stream.
     Mastra,
 }
@@ -55,6 +57,12 @@ pub const PROVIDERS: &[ProviderEntry] = &[
         wire: Wire::Anthropic,
         base_url: "https://api.anthropic.com",
         api_key_secret: "ANTHROPIC_API_KEY",
+    },
+    ProviderEntry {
+        name: "google",
+        wire: Wire::Google,
+        base_url: "https://generativelanguage.googleapis.com/v1beta",
+        api_key_secret: "GEMINI_API_KEY",
     },
     // The address a Mastra server of `mastra dev` has. Its agents hold the keys; a server with auth wants a token.
     ProviderEntry {

@@ -1,0 +1,72 @@
+//! What a model takes, told by its name.
+
+/// What a model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Abilities {
+    /// Calls are refused that go back without a signature: since Gemini 3.
+    pub demands_signatures: bool,
+    /// How an answer is bound to a schema.
+    pub schema: SchemaBinding,
+}
+
+/// When `responseJsonSchema` is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SchemaBinding {
+    /// Always: since Gemini 3.
+    Always,
+    /// Without tools: Gemini 2.
+    WithoutTools,
+    /// Never: Gemma and others.
+    Never,
+}
+
+impl Abilities {
+    /// What the model of this name takes. A Gemini of unknown version, such as `gemini-flash-latest`, is a new one.
+    pub fn of(model: &str) -> Self {
+        let Some((_, name)) = model.split_once("gemini-") else {
+            return Self {
+                demands_signatures: false,
+                schema: SchemaBinding::Never,
+            };
+        };
+        let is_old = name
+            .split(|character: char| !character.is_ascii_digit())
+            .next()
+            .and_then(|major| major.parse::<u32>().ok())
+            .is_some_and(|major| major < 3);
+        Self {
+            demands_signatures: !is_old,
+            schema: if is_old {
+                SchemaBinding::WithoutTools
+            } else {
+                SchemaBinding::Always
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_tells_what_a_model_takes() {
+        use SchemaBinding::{Always, Never, WithoutTools};
+        for (model, demands_signatures, schema) in [
+            ("gemini-2.5-flash", false, WithoutTools),
+            ("models/gemini-2.0-flash-001", false, WithoutTools),
+            ("gemini-3-pro-preview", true, Always),
+            ("gemini-3.1-flash", true, Always),
+            ("gemini-10-pro", true, Always),
+            ("gemini-flash-latest", true, Always),
+            ("gemma-3-27b-it", false, Never),
+            ("tunedModels/mine", false, Never),
+        ] {
+            let expected = Abilities {
+                demands_signatures,
+                schema,
+            };
+            assert_eq!(Abilities::of(model), expected, "{model}");
+        }
+    }
+}
