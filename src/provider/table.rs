@@ -74,6 +74,7 @@ pub const PROVIDERS: &[ProviderEntry] = &[
     compatible("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     compatible("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     compatible("together", "https://api.together.ai/v1", "TOGETHER_API_KEY"),
+    compatible("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
     compatible("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
     compatible("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
     compatible("vllm", "http://localhost:8000/v1", ""),

@@ -8,6 +8,12 @@ pub(super) struct Dialect {
     pub max_completion_tokens: bool,
     /// `reasoning_content` goes back with every assistant message that has calls; others refuse the member (B052).
     pub reasoning_goes_back: bool,
+    /// A schema is taken as `response_format`; elsewhere only JSON as such can be asked for.
+    pub takes_schema: bool,
+    /// Mistral's own API: it refuses members it does not know (`stream_options`, which it does not need, and `seed`, which
+    /// it names otherwise), call ids but those of nine letters and digits, a user behind results, and an assistant at the
+    /// end; and it has other parts for files and sound.
+    pub is_mistral: bool,
 }
 
 impl Dialect {
@@ -30,6 +36,8 @@ impl Dialect {
                 || is_at("openai.azure.com")
                 || is_behind("openai"),
             reasoning_goes_back: is_at("api.deepseek.com") || is_behind("deepseek"),
+            takes_schema: !(is_at("api.deepseek.com") || is_behind("deepseek")),
+            is_mistral: is_at("api.mistral.ai") || is_behind("mistral"),
         }
     }
 }
@@ -38,41 +46,52 @@ impl Dialect {
 mod tests {
     use super::*;
 
+    /// `max_completion_tokens`, `reasoning_goes_back`, `takes_schema`, `is_mistral` of a server.
+    fn told(base_url: &str) -> (bool, bool, bool, bool) {
+        let Dialect {
+            max_completion_tokens,
+            reasoning_goes_back,
+            takes_schema,
+            is_mistral,
+        } = Dialect::of(base_url);
+        (
+            max_completion_tokens,
+            reasoning_goes_back,
+            takes_schema,
+            is_mistral,
+        )
+    }
+
     #[test]
     fn the_host_decides() {
-        for (base_url, max_completion_tokens, reasoning_goes_back) in [
-            ("https://api.openai.com/v1", true, false),
-            ("https://eu.api.openai.com:443/v1", true, false),
-            ("https://mine.openai.azure.com/openai/v1", true, false),
+        let plain = (false, false, true, false);
+        let openai = (true, false, true, false);
+        let deepseek = (false, true, false, false);
+        let mistral = (false, false, true, true);
+        for (base_url, expected) in [
+            ("https://api.openai.com/v1", openai),
+            ("https://eu.api.openai.com:443/v1", openai),
+            ("https://mine.openai.azure.com/openai/v1", openai),
             (
                 "https://gateway.ai.cloudflare.com/v1/account/gateway/openai",
-                true,
-                false,
+                openai,
             ),
-            (
-                "https://gateway.ai.cloudflare.com/v1/account/gateway/groq",
-                false,
-                false,
-            ),
+            ("https://gateway.ai.cloudflare.com/v1/account/gateway/groq", plain),
             (
                 "https://gateway.ai.cloudflare.com/v1/account/gateway/deepseek",
-                false,
-                true,
+                deepseek,
             ),
-            ("https://api.deepseek.com", false, true),
+            ("https://api.deepseek.com", deepseek),
+            ("https://api.mistral.ai/v1", mistral),
             (
-                "https://notapi.openai.com.example.test/api.openai.com",
-                false,
-                false,
+                "https://gateway.ai.cloudflare.com/v1/account/gateway/mistral/",
+                mistral,
             ),
-            ("http://localhost:11434/v1", false, false),
-            ("", false, false),
+            ("https://notapi.openai.com.example.test/api.openai.com", plain),
+            ("http://localhost:11434/v1", plain),
+            ("", plain),
         ] {
-            let expected = Dialect {
-                max_completion_tokens,
-                reasoning_goes_back,
-            };
-            assert_eq!(Dialect::of(base_url), expected, "{base_url}");
+            assert_eq!(told(base_url), expected, "{base_url}");
         }
     }
 }

@@ -9,12 +9,18 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::super::content::{data_url, essence, file_name, is_blank, join_texts, object_schema};
+use super::super::content::{
+    answer_by_schema, data_url, essence, file_name, is_blank, join_texts, object_schema,
+};
+use super::super::turns::CONTINUE;
 use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult, ProviderError};
 use super::dialect::Dialect;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::message::{ContentPart, MediaPart, MediaSource};
 use crate::protocol::tool::Tool;
+
+/// What the model says between results it never answered and the next message of the person, where one must follow.
+const BETWEEN_RESULTS_AND_USER: &str = "Understood.";
 
 /// The body's text.
 ///
@@ -28,7 +34,7 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<Strin
         model: &target.model,
         messages: messages(request, dialect),
         stream: true,
-        stream_options: json!({ "include_usage": true }),
+        stream_options: (!dialect.is_mistral).then(|| json!({ "include_usage": true })),
         tools: request.tools.iter().map(tool).collect(),
         tool_choice: tool_choice(request),
         max_tokens: max_output_tokens.filter(|_| !dialect.max_completion_tokens),
@@ -38,8 +44,12 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<Strin
         presence_penalty: settings.presence_penalty,
         frequency_penalty: settings.frequency_penalty,
         stop: &settings.stop_sequences,
-        seed: settings.seed,
-        response_format: request.output_schema.as_ref().map(response_format),
+        seed: settings.seed.filter(|_| !dialect.is_mistral),
+        random_seed: settings.seed.filter(|_| dialect.is_mistral),
+        response_format: request
+            .output_schema
+            .as_ref()
+            .map(|schema| response_format(schema, dialect)),
     };
     serde_json::to_string(&body).map_err(|_| ProviderError::Configuration("its request cannot be written"))
 }
@@ -49,7 +59,8 @@ struct Body<'a> {
     model: &'a str,
     messages: Vec<Message<'a>>,
     stream: bool,
-    stream_options: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,6 +81,8 @@ struct Body<'a> {
     stop: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    random_seed: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<Value>,
 }
@@ -93,7 +106,7 @@ enum Message<'a> {
         tool_calls: Vec<ToolCall<'a>>,
     },
     Tool {
-        tool_call_id: &'a str,
+        tool_call_id: Cow<'a, str>,
         content: &'a str,
     },
 }
@@ -135,7 +148,7 @@ enum File<'a> {
 
 #[derive(Serialize)]
 struct ToolCall<'a> {
-    id: &'a str,
+    id: Cow<'a, str>,
     #[serde(rename = "type")]
     kind: &'static str,
     function: Function<'a>,
@@ -150,8 +163,13 @@ struct Function<'a> {
 fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<Message<'_>> {
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     // One message: the chat templates of many open models take a single system message, and only in front.
-    let system = join_texts(request.system.iter().map(String::as_str));
-    if let Some(content) = system {
+    let by_schema = request
+        .output_schema
+        .as_ref()
+        .filter(|_| !dialect.takes_schema)
+        .map(answer_by_schema);
+    let system = request.system.iter().chain(&by_schema).map(String::as_str);
+    if let Some(content) = join_texts(system) {
         messages.push(Message::System {
             content: content.into_owned(),
         });
@@ -159,17 +177,38 @@ fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<Message<'_>> {
     for message in &request.messages {
         match message {
             ModelMessage::User { parts } => {
-                messages.extend(user_content(parts).map(|content| Message::User { content }));
+                let follows_results = matches!(messages.last(), Some(Message::Tool { .. }));
+                let message = user_content(parts, dialect).map(|content| Message::User { content });
+                if follows_results && dialect.is_mistral && message.is_some() {
+                    messages.push(Message::assistant(BETWEEN_RESULTS_AND_USER));
+                }
+                messages.extend(message);
             }
             ModelMessage::Assistant {
                 text,
                 tool_calls,
                 vendor_state,
             } => messages.extend(assistant(text, tool_calls, vendor_state.as_ref(), dialect)),
-            ModelMessage::ToolResults(results) => messages.extend(results.iter().map(tool_result)),
+            ModelMessage::ToolResults(results) => {
+                messages.extend(results.iter().map(|result| tool_result(result, dialect)));
+            }
         }
     }
+    if dialect.is_mistral && matches!(messages.last(), Some(Message::Assistant { .. })) {
+        let content = UserContent::Text(CONTINUE.into());
+        messages.push(Message::User { content });
+    }
     messages
+}
+
+impl<'a> Message<'a> {
+    fn assistant(text: &'a str) -> Self {
+        Self::Assistant {
+            content: Some(text),
+            reasoning_content: None,
+            tool_calls: vec![],
+        }
+    }
 }
 
 fn assistant<'a>(
@@ -191,18 +230,37 @@ fn assistant<'a>(
     Some(Message::Assistant {
         content,
         reasoning_content: (dialect.reasoning_goes_back && !tool_calls.is_empty()).then(reasoning),
-        tool_calls: tool_calls.iter().map(tool_call).collect(),
+        tool_calls: tool_calls.iter().map(|call| tool_call(call, dialect)).collect(),
     })
 }
 
-fn tool_call(call: &ModelToolCall) -> ToolCall<'_> {
+/// The id a server takes; ours are short and plain enough for all but one.
+fn call_id(id: &str, dialect: Dialect) -> Cow<'_, str> {
+    if !dialect.is_mistral {
+        return id.into();
+    }
+    const DIGITS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    // FNV-1a: deterministic, so that call and result meet.
+    let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    let places = std::iter::successors(Some(hash), |rest| Some(rest / DIGITS.len() as u64)).take(9);
+    let digit = |rest: u64| DIGITS.get((rest % DIGITS.len() as u64) as usize);
+    places
+        .filter_map(digit)
+        .map(|digit| char::from(*digit))
+        .collect::<String>()
+        .into()
+}
+
+fn tool_call(call: &ModelToolCall, dialect: Dialect) -> ToolCall<'_> {
     let arguments = if is_blank(&call.arguments) {
         "{}"
     } else {
         &call.arguments
     };
     ToolCall {
-        id: &call.id,
+        id: call_id(&call.id, dialect),
         kind: "function",
         function: Function {
             name: &call.name,
@@ -211,15 +269,19 @@ fn tool_call(call: &ModelToolCall) -> ToolCall<'_> {
     }
 }
 
-fn tool_result(result: &ModelToolResult) -> Message<'_> {
+fn tool_result(result: &ModelToolResult, dialect: Dialect) -> Message<'_> {
     Message::Tool {
-        tool_call_id: &result.tool_call_id,
+        tool_call_id: call_id(&result.tool_call_id, dialect),
         content: &result.content,
     }
 }
 
-fn user_content(parts: &[ContentPart]) -> Option<UserContent<'_>> {
-    let parts: Vec<Part<'_>> = parts.iter().filter_map(part).collect();
+fn user_content(parts: &[ContentPart], dialect: Dialect) -> Option<UserContent<'_>> {
+    let is_taken = |part: &Part<'_>| match part {
+        Part::Text { .. } | Part::ImageUrl { .. } => true,
+        Part::InputAudio { .. } | Part::File { .. } => !dialect.is_mistral,
+    };
+    let parts: Vec<Part<'_>> = parts.iter().filter_map(part).filter(is_taken).collect();
     let text = |part: &Part<'_>| match part {
         Part::Text { .. } => true,
         Part::ImageUrl { .. } | Part::InputAudio { .. } | Part::File { .. } => false,
@@ -311,7 +373,10 @@ fn tool_choice(request: &ModelRequest) -> Option<Value> {
 }
 
 /// Not strict: strict mode takes only a part of JSON Schema and refuses the rest.
-fn response_format(schema: &Value) -> Value {
+fn response_format(schema: &Value, dialect: Dialect) -> Value {
+    if !dialect.takes_schema {
+        return json!({ "type": "json_object" });
+    }
     json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": schema, "strict": false } })
 }
 

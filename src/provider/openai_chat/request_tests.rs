@@ -256,3 +256,55 @@ fn settings_have_the_servers_names() {
     members.insert("max_completion_tokens".to_owned(), 100.into());
     assert_eq!(written("https://api.openai.com/v1", &request), expected);
 }
+
+#[test]
+fn mistral_gets_what_it_takes() {
+    let mut request = request();
+    request.settings.seed = Some(7);
+    request.messages = vec![user("Hi")];
+    request.messages.extend(calling(None));
+    request.messages.push(parts(json!([
+        { "type": "text", "text": "And now?" },
+        { "type": "document", "source": { "type": "data", "value": "QUJD", "mimeType": "application/pdf" } },
+    ])));
+    request.messages.push(ModelMessage::Assistant {
+        text: "So.".to_owned(),
+        tool_calls: vec![],
+        vendor_state: None,
+    });
+    let body = written("https://api.mistral.ai/v1", &request);
+    let id = body["messages"][1]["tool_calls"][0]["id"].clone();
+    let is_taken = |id: &str| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    assert!(is_taken(id.as_str().unwrap()), "{id}");
+    let expected = json!({
+        "model": "m1",
+        "messages": [
+            { "role": "user", "content": "Hi" },
+            { "role": "assistant", "content": null, "tool_calls": [
+                { "id": id, "type": "function", "function": { "name": "f", "arguments": "{}" } },
+            ] },
+            { "role": "tool", "tool_call_id": id, "content": "done" },
+            { "role": "assistant", "content": "Understood." },
+            { "role": "user", "content": "And now?" },
+            { "role": "assistant", "content": "So." },
+            { "role": "user", "content": "Continue." },
+        ],
+        "stream": true,
+        "random_seed": 7,
+    });
+    assert_eq!(body, expected);
+}
+
+#[test]
+fn a_server_without_schemas_is_asked_for_json_by_one() {
+    let mut request = request();
+    let schema = json!({ "type": "object" });
+    request.output_schema = Some(schema.clone());
+    request.messages = vec![user("Hi")];
+    let body = written("https://api.deepseek.com", &request);
+    assert_eq!(body["response_format"], json!({ "type": "json_object" }));
+    assert_eq!(
+        body["messages"][0],
+        json!({ "role": "system", "content": answer_by_schema(&schema) })
+    );
+}
