@@ -6,8 +6,9 @@ import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "
 import { join } from "node:path";
 import { fail, isInstalled, root, run, wasmBindgen, which, workerBuild } from "./tools.mjs";
 
-const inputs = ["src", "build.rs", "agents.toml", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json"];
+const inputs = ["src", "build.rs", "agents.toml", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json", "scripts/build.mjs"];
 const outputs = ["index.js", "index_bg.wasm"];
+const wasm = join("build", "index_bg.wasm");
 const stamp = join(root, "build", ".inputs.sha256");
 const settingsStamp = join(root, "build", ".wrangler.sha256");
 
@@ -38,14 +39,22 @@ function toolAddresses() {
   return Object.fromEntries(Object.entries(found).filter(([, file]) => file));
 }
 
+/** Heavy code that comes along with the `worker` crate must stay unused; needs the names of the wasm's functions. */
+function refuseUnwantedCode() {
+  const names = readFileSync(join(root, wasm), "latin1");
+  if (!names.includes("io_bridge::")) fail("the wasm has no names to look at.");
+  const found = ["url::parser", "idna::", "tokio::runtime", "chrono::format"].filter((name) => names.includes(name));
+  if (found.length > 0) fail(`the wasm carries ${found.join(", ")}: use the platform's own.`);
+}
+
 const wanted = fingerprint(inputs);
 if (holds(stamp, wanted) && outputs.every((name) => existsSync(join(root, "build", name)))) {
   console.log("build/ is up to date");
 } else {
   if (!isInstalled(workerBuild)) fail(`worker-build ${workerBuild.version} is missing: \`make build\` installs it.`);
   run("worker-build", ["--release"], toolAddresses());
+  refuseUnwantedCode();
   // worker-build keeps the function names, an eighth of the size.
-  const wasm = join("build", "index_bg.wasm");
   run("wasm-opt", [wasm, "--strip-debug", "--strip-producers", "--all-features", "-o", wasm]);
   writeFileSync(stamp, wanted);
 }
