@@ -161,6 +161,17 @@ fn a_thousand_messages_are_stored_in_one_batch() {
 }
 
 #[test]
+fn ids_longer_than_a_parameter_are_still_one_batch() {
+    let sqlite = Sqlite::new();
+    let list: Vec<_> = (0..3000).map(|index| user(&format!("{index:01024}"))).collect();
+    begun(&sqlite, begin("r1", list.clone()));
+    let again = begun(&sqlite, begin("r2", list.clone()));
+    assert_eq!(sqlite.take_counts().0, 2);
+    assert_eq!(again.model_input, list);
+    assert_eq!(visible(&sqlite).len(), 3000);
+}
+
+#[test]
 fn a_foreign_thread_is_named_and_left_alone() {
     let sqlite = Sqlite::new();
     run(&sqlite, "r1", vec![user("u1")], vec![assistant("a1")]);
@@ -398,9 +409,10 @@ fn a_generated_title_replaces_only_ours() {
 #[test]
 fn a_message_larger_than_a_row_is_stored_in_pieces_and_read_back_whole() {
     let sqlite = Sqlite::new();
-    // 2.1 million bytes, and as many quotes to escape as bytes.
+    // 2.1 million bytes, half of them to be escaped.
     let large = "\"é\\".repeat(525_000);
-    let first = begun(&sqlite, begin("r1", vec![user_saying("u1", &large)]));
+    let long = "é".repeat(600_000);
+    let first = begun(&sqlite, begin("r1", vec![user_saying("u1", &long)]));
     let mut end_run = finished(vec![calling("a1", &["c1"]), answering("m1", "c1", &large)]);
     end_run.produced.push(assistant("a2"));
     end(&sqlite, &first, end_run);
@@ -409,7 +421,7 @@ fn a_message_larger_than_a_row_is_stored_in_pieces_and_read_back_whole() {
     assert_eq!(
         second.model_input,
         [
-            user_saying("u1", &large),
+            user_saying("u1", &long),
             calling("a1", &["c1"]),
             answering("m1", "c1", &large),
             assistant("a2"),

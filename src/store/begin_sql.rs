@@ -90,17 +90,15 @@ impl Listing {
     /// `own` as its parameters from the given number on.
     fn statement(&self, own: Vec<Parameter>, sql: impl FnOnce(usize) -> String) -> Statement {
         let first_own = self.scope.len() + self.identity_chunks.len() + 1;
-        let listed: Vec<String> = (0..self.identity_chunks.len())
-            .map(|chunk| {
-                let parameter = self.scope.len() + 1 + chunk;
-                format!(
-                    "SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?{parameter})"
-                )
-            })
+        let chunks: Vec<String> = (0..self.identity_chunks.len())
+            .map(|chunk| format!("(?{})", self.scope.len() + 1 + chunk))
             .collect();
         let sql = format!(
             "
-WITH listed(i, id, call, role) AS ({listed}),
+WITH listed(i, id, call, role) AS (
+  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3
+  FROM (VALUES {chunks}) chunk, json_each(chunk.column1)
+),
 shared(i, role, message, place) AS (
   SELECT l.i, l.role, m.rowid, m.place FROM listed l CROSS JOIN messages m
     ON m.thread_id = ?2 AND m.id = l.id
@@ -119,7 +117,7 @@ pending(place, call) AS (
 )
 {}",
             sql(first_own),
-            listed = listed.join(" UNION ALL "),
+            chunks = chunks.join(", "),
         );
         let mut parameters = self.scope.to_vec();
         parameters.extend(self.identity_chunks.iter().map(|chunk| chunk.as_str().into()));
