@@ -1,5 +1,12 @@
 //! README's tables are what the code says. `UPDATE_README=1 cargo test --test readme` writes them anew.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
+
 use std::fmt::Write as _;
 
 use io_bridge::api::error::ErrorCode;
