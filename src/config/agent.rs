@@ -100,13 +100,12 @@ impl AgentConfig {
             "execution": { "maxIterations": self.max_steps, "maxExecutionTime": self.run_timeout_ms },
         });
         let of_the_wire = match self.provider.wire {
-            Wire::Demo => json!({}),
             Wire::OpenAiChat => json!({
                 "output": { "structuredOutput": true },
                 "multimodal": { "input": { "image": true, "audio": true, "pdf": true } },
             }),
-            // What its model can see and hear is the server's affair.
-            Wire::Mastra => json!({ "output": { "structuredOutput": true } }),
+            // The demo sees nothing; what a server's model can see and hear is the server's affair.
+            Wire::Demo | Wire::Mastra => json!({ "output": { "structuredOutput": true } }),
             Wire::OpenAiResponses | Wire::Anthropic => json!({
                 "output": { "structuredOutput": true },
                 "multimodal": { "input": { "image": true, "pdf": true } },
