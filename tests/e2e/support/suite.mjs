@@ -48,11 +48,11 @@ export function suite({ agents = (stub) => [stub()], ...options } = {}) {
     shared.upstream = await startUpstream();
     await start();
   });
-  runner.afterEach(async () => {
+  runner.afterEach(async ({ passed }) => {
     const openCount = EventStream.dropOpen();
     const unexpected = shared.upstream.unexpected.map(({ text }) => text);
     const unused = shared.upstream.reset();
-    if (openCount === 0 && unexpected.length === 0 && unused === 0) return;
+    if (passed && openCount === 0 && unexpected.length === 0 && unused === 0) return;
     // What a failed test left running must not fail the next one too.
     await stop();
     shared.upstream.reset();
