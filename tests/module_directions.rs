@@ -11,9 +11,15 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("binding", &["protocol"]),
     ("provider", &["protocol", "binding"]),
-    ("tool", &["protocol", "binding"]),
+    (
+        "tool",
+        &["protocol", "binding", "provider::HttpRequest", "provider::Secret"],
+    ),
     ("store", &["protocol"]),
-    ("config", &["protocol", "provider::table", "tool::names"]),
+    (
+        "config",
+        &["protocol", "provider::table", "tool::names", "tool::template"],
+    ),
     ("run", &["protocol", "provider", "tool", "store", "config"]),
     ("api", &["protocol"]),
     (

@@ -1,8 +1,12 @@
 //! Server tools: what runs here and not in the front end.
 
+pub mod address;
 pub mod current_time;
+pub mod http;
+pub mod mcp;
 pub mod names;
 pub mod schema;
+pub mod template;
 pub mod toolbox;
 
 use crate::protocol::tool::{Tool, ToolResult};
