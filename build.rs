@@ -11,12 +11,19 @@ use toml::de::{DeTable, DeValue};
 mod agents;
 #[path = "src/config/check.rs"]
 mod check;
+#[path = "src/config/check_tools.rs"]
+mod check_tools;
+#[path = "src/config/server_tools.rs"]
+mod server_tools;
 #[path = "src/provider/table.rs"]
 mod table;
 #[path = "src/tool/names.rs"]
 pub mod tool_names;
+#[path = "src/tool/template.rs"]
+mod tool_template;
 
 use agents::AgentsFile;
+use check::Place;
 
 const FILE: &str = "agents.toml";
 
@@ -51,12 +58,12 @@ pub fn read(text: &str) -> Result<AgentsFile, Vec<String>> {
     if file.agents.is_empty() {
         return Err(vec![mistake(text, 0, "agents", "there must be at least one")]);
     }
-    let faults = check::check(&file.agents);
+    let faults = check::check(&file);
     if faults.is_empty() {
         return Ok(file);
     }
     let lines = faults.iter().map(|fault| {
-        let (key, at) = locate(document.get_ref(), fault.agent, fault.key);
+        let (key, at) = locate(document.get_ref(), &fault.place, fault.key);
         let told = match fault.value.as_str() {
             "" => fault.message.clone(),
             value => format!("{} (it is `{value}`)", fault.message),
@@ -76,12 +83,26 @@ fn mistake(text: &str, at: usize, key: &str, what: &str) -> String {
     format!("{FILE}:{line}: {key}{}", what.replace('\n', " "))
 }
 
-/// Path and position of an agent's key; of the deepest table there is, when the key is absent.
-fn locate(document: &DeTable<'_>, agent: usize, key: &str) -> (String, usize) {
-    let path = format!("agents[{agent}].{key}");
-    let element = document
-        .get("agents")
-        .and_then(|agents| agents.get_ref().get(agent));
+/// Path and position of a key; of the deepest table there is, when the key is absent.
+fn locate(document: &DeTable<'_>, place: &Place, key: &str) -> (String, usize) {
+    let named = |table: &str, name: &str| {
+        let value = document
+            .get(table)
+            .and_then(|table| table.get_ref().as_table()?.get(name));
+        (format!("{table}.{name}"), value)
+    };
+    let (mut path, element) = match place {
+        Place::Agent(index) => {
+            let agents = document.get("agents");
+            let element = agents.and_then(|agents| agents.get_ref().get(*index));
+            (format!("agents[{index}]"), element)
+        }
+        Place::Tool(name) => named("tools", name),
+        Place::Mcp(name) => named("mcp", name),
+    };
+    if !key.is_empty() {
+        path = format!("{path}.{key}");
+    }
     let Some(mut value) = element else {
         return (path, 0);
     };

@@ -1,8 +1,11 @@
 //! `agents.toml` as types. The build script compiles this file too, so its paths start at `super`, where both have
-//! `table`.
+//! `server_tools` and `table`.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::server_tools::{HttpToolConfig, McpServerConfig};
 use super::table::ProviderEntry;
 
 /// The whole file.
@@ -11,6 +14,12 @@ use super::table::ProviderEntry;
 pub struct AgentsFile {
     /// Agents in order; the first is the default.
     pub agents: Vec<AgentConfig>,
+    /// HTTP tools by name.
+    #[serde(default)]
+    pub tools: BTreeMap<String, HttpToolConfig>,
+    /// MCP servers by name.
+    #[serde(default)]
+    pub mcp: BTreeMap<String, McpServerConfig>,
 }
 
 /// One agent. Times are milliseconds.
@@ -49,6 +58,9 @@ pub struct AgentConfig {
     /// Server tools by name.
     #[serde(default)]
     pub tools: Vec<String>,
+    /// MCP servers by name.
+    #[serde(default)]
+    pub mcp: Vec<String>,
     /// Model calls a run may make. Source: D10.
     #[serde(default = "default_max_steps")]
     pub max_steps: u32,

@@ -1,19 +1,20 @@
-//! What must hold of the agents beyond their types. The build script compiles this file too, so its paths start at
-//! `super`, where both have `agents`, `table` and `tool_names`.
+//! What must hold of `agents.toml` beyond its types. The build script compiles this file too, so its paths start at
+//! `super`, where both have `agents`, `server_tools`, `check_tools`, `table`, `tool_names` and `tool_template`.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use super::agents::{AgentConfig, Memory, ModelSettingsConfig};
+use super::agents::{AgentConfig, AgentsFile, Memory, ModelSettingsConfig};
+use super::check_tools::{check_http_tool, check_mcp_server};
 use super::table::Wire;
 use super::tool_names::NATIVE_TOOL_NAMES;
 
-/// One mistake in the agents.
+/// One mistake in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentFault {
-    /// Index of the agent.
-    pub agent: usize,
-    /// The key inside the agent, such as `modelSettings.topP`.
+pub struct Fault {
+    /// The table.
+    pub place: Place,
+    /// The key inside the table, such as `modelSettings.topP`; empty = the table itself.
     pub key: &'static str,
     /// What must hold; never has the value.
     pub message: String,
@@ -21,28 +22,51 @@ pub struct AgentFault {
     pub value: String,
 }
 
-const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+/// A table of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The agent of this index.
+    Agent(usize),
+    /// The HTTP tool of this name.
+    Tool(String),
+    /// The MCP server of this name.
+    Mcp(String),
+}
 
-/// Every mistake, in the agents' order.
-pub fn check(agents: &[AgentConfig]) -> Vec<AgentFault> {
+pub(super) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Every mistake: the agents in their order, then the tools, then the MCP servers.
+pub fn check(file: &AgentsFile) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut names = BTreeSet::new();
-    for (index, agent) in agents.iter().enumerate() {
-        let mut report = |key, message: String, value: String| {
-            faults.push(AgentFault {
-                agent: index,
-                key,
-                message,
-                value,
-            });
-        };
+    for (index, agent) in file.agents.iter().enumerate() {
+        let mut report = reporter(&mut faults, Place::Agent(index));
         check_names(agent, &mut names, &mut report);
         check_upstream(agent, &mut report);
-        check_tools(agent, &mut report);
+        check_tools(agent, file, &mut report);
         check_ranges(agent, &mut report);
         check_model_settings(&agent.model_settings, &mut report);
     }
+    for (name, tool) in &file.tools {
+        let mut report = reporter(&mut faults, Place::Tool(name.clone()));
+        check_http_tool(name, tool, &mut report);
+    }
+    for (name, server) in &file.mcp {
+        let mut report = reporter(&mut faults, Place::Mcp(name.clone()));
+        check_mcp_server(name, server, &mut report);
+    }
     faults
+}
+
+fn reporter(faults: &mut Vec<Fault>, place: Place) -> impl FnMut(&'static str, String, String) {
+    move |key, message, value| {
+        faults.push(Fault {
+            place: place.clone(),
+            key,
+            message,
+            value,
+        });
+    }
 }
 
 fn check_names<'a>(
@@ -107,17 +131,26 @@ fn check_upstream(agent: &AgentConfig, report: &mut impl FnMut(&'static str, Str
     }
 }
 
-fn check_tools(agent: &AgentConfig, report: &mut impl FnMut(&'static str, String, String)) {
-    let mut seen = BTreeSet::new();
-    for tool in &agent.tools {
-        if !NATIVE_TOOL_NAMES.contains(&tool.as_str()) {
-            let message = format!(
-                "must name server tools; there are: {}",
-                NATIVE_TOOL_NAMES.join(", ")
-            );
-            report("tools", message, tool.clone());
-        } else if !seen.insert(tool) {
-            report("tools", "must not name a tool twice".to_owned(), tool.clone());
+fn check_tools(
+    agent: &AgentConfig,
+    file: &AgentsFile,
+    report: &mut impl FnMut(&'static str, String, String),
+) {
+    let native = NATIVE_TOOL_NAMES.iter().copied();
+    let tools: Vec<&str> = native.chain(file.tools.keys().map(String::as_str)).collect();
+    let servers: Vec<&str> = file.mcp.keys().map(String::as_str).collect();
+    for (key, kind, named, known) in [
+        ("tools", "server tools", &agent.tools, tools),
+        ("mcp", "MCP servers", &agent.mcp, servers),
+    ] {
+        let mut seen = BTreeSet::new();
+        for name in named {
+            if !known.contains(&name.as_str()) {
+                let message = format!("must name {kind}; there are: {}", known.join(", "));
+                report(key, message, name.clone());
+            } else if !seen.insert(name) {
+                report(key, "must not name one twice".to_owned(), name.clone());
+            }
         }
     }
 }
@@ -197,7 +230,7 @@ fn is_agent_id(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
-fn is_base_url(text: &str) -> bool {
+pub(super) fn is_base_url(text: &str) -> bool {
     let host = text
         .strip_prefix("https://")
         .or_else(|| text.strip_prefix("http://"))

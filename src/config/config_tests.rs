@@ -45,6 +45,8 @@ fn without_variables_everything_has_its_default() {
                 tools_max_count: 256,
             },
             agents: config.agents.clone(),
+            tools: BTreeMap::new(),
+            mcp: BTreeMap::new(),
         }
     );
     assert_eq!(ids(&config), ["one", "two"]);
@@ -326,4 +328,123 @@ fn a_description_shows_what_is_true_and_nothing_private() {
             },
         })
     );
+}
+
+#[test]
+fn server_tools_come_from_the_file_and_from_variables() {
+    let file = r#"{"agents": [{"id": "a", "provider": "demo", "tools": ["current_time", "quote"], "mcp": ["docs"]}],
+        "tools": {"quote": {"description": "Quotes.", "url": "https://api.example/quote"}},
+        "mcp": {"docs": {"url": "https://mcp.example/mcp", "deny": ["wipe"]}}}"#;
+    let vars = json!({
+        "TOOLS": {"quote": {"url": "https://staging.example/quote", "headers": {"authorization": "Bearer ${KEY}"}},
+                  "more": {"description": "More.", "url": "http://localhost:1/{x}", "allowPrivate": true,
+                           "parameters": {"type": "object", "properties": {"x": {"type": "string"}}}}},
+        "MCP_SERVERS": {"docs": {"timeoutMs": 5}},
+    });
+    let config = Config::from_vars(file, vars.as_object().unwrap()).unwrap();
+    let agent = config.agent(None).unwrap();
+    let [("quote", quote)] = config.http_tools(&agent)[..] else {
+        panic!("{:?}", config.http_tools(&agent))
+    };
+    assert_eq!(quote.url, "https://staging.example/quote");
+    assert_eq!(
+        (quote.description.as_str(), quote.timeout_ms),
+        ("Quotes.", 30_000)
+    );
+    let [("docs", docs)] = config.mcp_servers(&agent)[..] else {
+        panic!("{:?}", config.mcp_servers(&agent))
+    };
+    assert_eq!(
+        (docs.deny.as_slice(), docs.timeout_ms),
+        (&["wipe".to_owned()][..], 5)
+    );
+}
+
+#[test]
+fn mistakes_in_server_tools_name_their_key() {
+    let tool = |keys: Value| {
+        let mut tool = json!({"description": "d", "url": "https://a.example/"});
+        tool.as_object_mut()
+            .unwrap()
+            .extend(keys.as_object().unwrap().clone());
+        mistake(json!({ "TOOLS": { "t": tool } })).0
+    };
+    let url = "TOOLS.t.url must be an http or https address without user or fragment, with `{argument}` in path and query only";
+    for (keys, told) in [
+        (json!({"url": "ftp://a.example"}), url),
+        (json!({"url": "https://{host}/"}), url),
+        (json!({"url": "https://a.example{x}/"}), url),
+        (json!({"url": "https://a.example/#x"}), url),
+        (
+            json!({"url": "https://a.example/{x"}),
+            "TOOLS.t.url has braces that do not pair",
+        ),
+        (
+            json!({"url": "https://a.example/{x}"}),
+            "TOOLS.t.url names an argument that `parameters.properties` does not have",
+        ),
+        (
+            json!({"description": " "}),
+            "TOOLS.t.description must say what the tool does",
+        ),
+        (
+            json!({"parameters": {"type": "array"}}),
+            "TOOLS.t.parameters must be a JSON Schema with `type = \"object\"`",
+        ),
+        (
+            json!({"headers": {"a b": "x"}}),
+            "TOOLS.t.headers has a name that no header may have",
+        ),
+        (
+            json!({"headers": {"a": "x\ny"}}),
+            "TOOLS.t.headers has a value that no header may have",
+        ),
+        (
+            json!({"headers": {"a": "${x"}}),
+            "TOOLS.t.headers has a value whose `${` has no `}`",
+        ),
+        (
+            json!({"headers": {"a": "${sk-1}"}}),
+            "TOOLS.t.headers must name secrets in `${NAME}`",
+        ),
+        (
+            json!({"timeoutMs": 0}),
+            "TOOLS.t.timeoutMs must be from 1 to 86400000",
+        ),
+        (
+            json!({"resultMaxBytes": 1}),
+            "TOOLS.t.resultMaxBytes must be from 256 to 33554432",
+        ),
+        (
+            json!({"method": "HEAD"}),
+            "TOOLS.t has a key of the wrong form, an unknown key, or lacks one",
+        ),
+    ] {
+        assert_eq!(tool(keys), told);
+    }
+    for (vars, told) in [
+        (
+            json!({"TOOLS": {"current_time": {"description": "d", "url": "https://a.example/"}}}),
+            "TOOLS.current_time has the name of a tool that is built in",
+        ),
+        (
+            json!({"MCP_SERVERS": {"a.b": {"url": "https://a.example/mcp?x=y"}}}),
+            "MCP_SERVERS.a.b must be named by 1 to 64 letters, digits, `-` or `_`",
+        ),
+        (
+            json!({"MCP_SERVERS": {"m": {"url": "x"}}}),
+            "MCP_SERVERS.m.url must be an http or https address without user or fragment",
+        ),
+        (
+            json!({"MCP_SERVERS": {"m": {"url": "https://a.example/", "prefix": "a."}}}),
+            "MCP_SERVERS.m.prefix must be at most 32 letters, digits, `-` or `_`",
+        ),
+        (json!({"MCP_SERVERS": {"m": 1}}), "MCP_SERVERS.m must be a table"),
+        (
+            json!({"AGENTS": {"one": {"mcp": ["m"]}}}),
+            "AGENTS.one.mcp must name MCP servers; there are: ",
+        ),
+    ] {
+        assert_eq!(mistake(vars).0, told);
+    }
 }

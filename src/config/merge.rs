@@ -1,29 +1,33 @@
-//! The agents of the file under those of the variable `AGENTS`.
+//! `agents.toml` under the variables `AGENTS`, `TOOLS` and `MCP_SERVERS`.
 
-use std::rc::Rc;
+use std::collections::BTreeMap;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::agents::{AgentConfig, AgentsFile};
-use super::check::{AgentFault, check};
-use super::{ConfigError, table};
+use super::check::{Fault, Place, check};
+use super::{ConfigError, table as providers};
 
-/// The file's agents in their order with keys overridden, then the agents only the variable has, in its order.
-pub(super) fn agents(
-    embedded_json: &str,
-    overrides: &Map<String, Value>,
-) -> Result<Vec<Rc<AgentConfig>>, ConfigError> {
-    let file: AgentsFile = serde_json::from_str(embedded_json)
+/// The tables of the variables.
+pub(super) struct Overrides {
+    /// `AGENTS`
+    pub agents: Map<String, Value>,
+    /// `TOOLS`
+    pub tools: Map<String, Value>,
+    /// `MCP_SERVERS`
+    pub mcp: Map<String, Value>,
+}
+
+/// The file's agents in their order with keys overridden, then the agents only the variable has, in its order; tools and
+/// MCP servers likewise.
+pub(super) fn file(embedded_json: &str, overrides: &Overrides) -> Result<AgentsFile, ConfigError> {
+    let mut file: AgentsFile = serde_json::from_str(embedded_json)
         .map_err(|error| ConfigError::new("agents.toml", "cannot be read", error.to_string()))?;
-    let mut agents = file.agents;
-    for (id, keys) in overrides {
-        let Value::Object(keys) = keys else {
-            return Err(ConfigError::new(
-                format!("AGENTS.{id}"),
-                "must be a table",
-                keys.clone(),
-            ));
-        };
+    let agents = &mut file.agents;
+    for (id, keys) in &overrides.agents {
+        let keys = table("AGENTS", id, keys)?;
         match agents.iter_mut().find(|agent| agent.id == *id) {
             Some(agent) => *agent = overridden(agent, id, keys)?,
             None => agents.push(added(id, keys)?),
@@ -36,10 +40,40 @@ pub(super) fn agents(
             Value::Null,
         ));
     }
-    match check(&agents).into_iter().next() {
-        None => Ok(agents.into_iter().map(Rc::new).collect()),
-        Some(fault) => Err(as_error(&agents, overrides, fault)),
+    overlay("TOOLS", &mut file.tools, &overrides.tools)?;
+    overlay("MCP_SERVERS", &mut file.mcp, &overrides.mcp)?;
+    match check(&file).into_iter().next() {
+        None => Ok(file),
+        Some(fault) => Err(as_error(&file.agents, overrides, fault)),
     }
+}
+
+fn table<'a>(variable: &str, name: &str, value: &'a Value) -> Result<&'a Map<String, Value>, ConfigError> {
+    value
+        .as_object()
+        .ok_or_else(|| ConfigError::new(format!("{variable}.{name}"), "must be a table", value.clone()))
+}
+
+/// Puts the keys of a variable over the entries of a table of the file, or adds entries.
+fn overlay<T: Serialize + DeserializeOwned>(
+    variable: &str,
+    entries: &mut BTreeMap<String, T>,
+    overrides: &Map<String, Value>,
+) -> Result<(), ConfigError> {
+    for (name, keys) in overrides {
+        let mut merged = match entries.get(name).map(serde_json::to_value) {
+            Some(Ok(Value::Object(members))) => members,
+            Some(Ok(_) | Err(_)) | None => Map::new(),
+        };
+        merged.extend(table(variable, name, keys)?.clone());
+        let text = Value::Object(merged).to_string();
+        let entry = serde_json::from_str(&text).map_err(|error| {
+            let message = "has a key of the wrong form, an unknown key, or lacks one";
+            ConfigError::new(format!("{variable}.{name}"), message, error.to_string())
+        })?;
+        entries.insert(name.clone(), entry);
+    }
+    Ok(())
 }
 
 fn added(id: &str, keys: &Map<String, Value>) -> Result<AgentConfig, ConfigError> {
@@ -51,7 +85,7 @@ fn added(id: &str, keys: &Map<String, Value>) -> Result<AgentConfig, ConfigError
             Value::Null,
         ));
     }
-    let provider = table::PROVIDERS.first().map(|entry| entry.name);
+    let provider = providers::PROVIDERS.first().map(|entry| entry.name);
     let blank = serde_json::from_str(&json!({ "id": id, "provider": provider }).to_string());
     overridden(&blank.map_err(|error| unreadable(id, &error))?, id, keys)
 }
@@ -87,12 +121,24 @@ fn unreadable(id: &str, error: &serde_json::Error) -> ConfigError {
     ConfigError::new(format!("AGENTS.{id}"), "cannot be read", error.to_string())
 }
 
-fn as_error(agents: &[AgentConfig], overrides: &Map<String, Value>, fault: AgentFault) -> ConfigError {
-    let id = agents.get(fault.agent).map_or("", |agent| agent.id.as_str());
-    let place = if overrides.contains_key(id) {
-        "AGENTS"
-    } else {
-        "agents.toml"
+fn as_error(agents: &[AgentConfig], overrides: &Overrides, fault: Fault) -> ConfigError {
+    let (variable, table, keys, name) = match &fault.place {
+        Place::Agent(index) => {
+            let id = agents.get(*index).map_or("", |agent| agent.id.as_str());
+            ("AGENTS", "", &overrides.agents, id)
+        }
+        Place::Tool(name) => ("TOOLS", "tools.", &overrides.tools, name.as_str()),
+        Place::Mcp(name) => ("MCP_SERVERS", "mcp.", &overrides.mcp, name.as_str()),
     };
-    ConfigError::new(format!("{place}.{id}.{}", fault.key), fault.message, fault.value)
+    let place = if keys.contains_key(name) {
+        format!("{variable}.{name}")
+    } else {
+        format!("agents.toml.{table}{name}")
+    };
+    let key = if fault.key.is_empty() {
+        place
+    } else {
+        format!("{place}.{}", fault.key)
+    };
+    ConfigError::new(key, fault.message, fault.value)
 }

@@ -7,15 +7,19 @@ mod agent;
 pub mod agents;
 mod auth;
 pub mod check;
+mod check_tools;
 mod merge;
+pub mod server_tools;
 mod variables;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
 pub use agents::{AgentConfig, AgentsFile};
 pub use auth::{Auth, BearerToken, TokenOwner};
+pub use server_tools::{HttpToolConfig, McpServerConfig};
 pub use variables::{VARIABLES, Variable, VariableKind};
 
 use crate::protocol::id::AgentId;
@@ -23,6 +27,7 @@ pub use crate::protocol::thread::ListShape;
 use crate::protocol::thread::MessageForm;
 use crate::provider::table;
 use crate::tool::names as tool_names;
+use crate::tool::template as tool_template;
 use variables::Variables;
 
 /// `agents.toml` as the build script checked it.
@@ -72,6 +77,8 @@ pub struct Config {
     /// What a request may weigh.
     pub limits: Limits,
     agents: Vec<Rc<AgentConfig>>,
+    tools: BTreeMap<String, HttpToolConfig>,
+    mcp: BTreeMap<String, McpServerConfig>,
 }
 
 /// How grave a log line must be to be written, in rising order.
@@ -130,6 +137,12 @@ impl Config {
     /// The first mistake found.
     pub fn from_vars(embedded_agents_json: &str, vars: &Map<String, Value>) -> Result<Self, ConfigError> {
         let vars = Variables(vars);
+        let tables = merge::Overrides {
+            agents: vars.table("AGENTS")?,
+            tools: vars.table("TOOLS")?,
+            mcp: vars.table("MCP_SERVERS")?,
+        };
+        let file = merge::file(embedded_agents_json, &tables)?;
         Ok(Self {
             prefix: prefix(vars)?,
             cors_origins: cors_origins(vars)?,
@@ -155,13 +168,30 @@ impl Config {
                 LogLevel::default(),
             )?,
             limits: limits(vars)?,
-            agents: merge::agents(embedded_agents_json, &vars.table("AGENTS")?)?,
+            agents: file.agents.into_iter().map(Rc::new).collect(),
+            tools: file.tools,
+            mcp: file.mcp,
         })
     }
 
     /// The agents in order; the first is the default. Never empty.
     pub fn agents(&self) -> &[Rc<AgentConfig>] {
         &self.agents
+    }
+
+    /// The HTTP tools an agent has, with their names.
+    pub fn http_tools(&self, agent: &AgentConfig) -> Vec<(&str, &HttpToolConfig)> {
+        let named = agent
+            .tools
+            .iter()
+            .filter_map(|name| self.tools.get_key_value(name));
+        named.map(|(name, tool)| (name.as_str(), tool)).collect()
+    }
+
+    /// The MCP servers an agent has, with their names.
+    pub fn mcp_servers(&self, agent: &AgentConfig) -> Vec<(&str, &McpServerConfig)> {
+        let named = agent.mcp.iter().filter_map(|name| self.mcp.get_key_value(name));
+        named.map(|(name, server)| (name.as_str(), server)).collect()
     }
 
     /// An agent by id or alias; `None` as the id means the default agent.

@@ -65,6 +65,20 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "Agents by id: keys that override those of `agents.toml`, or whole further agents.",
     },
     Variable {
+        name: "TOOLS",
+        kind: VariableKind::Table,
+        default: "{}",
+        unit: "",
+        meaning: "HTTP tools by name: keys that override those of `agents.toml`, or whole further tools.",
+    },
+    Variable {
+        name: "MCP_SERVERS",
+        kind: VariableKind::Table,
+        default: "{}",
+        unit: "",
+        meaning: "MCP servers by name: keys that override those of `agents.toml`, or whole further servers.",
+    },
+    Variable {
         name: "LIST_SHAPE",
         kind: VariableKind::Word(&["object", "array"]),
         default: "object",
