@@ -10,11 +10,12 @@ use std::fmt::Write as _;
 
 use io_bridge::api::error::ErrorCode;
 use io_bridge::api::route::ROUTES;
-use io_bridge::config::{AgentConfig, VARIABLES, VariableKind};
+use io_bridge::config::{AgentConfig, HttpToolConfig, McpServerConfig, VARIABLES, VariableKind};
 use io_bridge::protocol::event::RunErrorCode;
 use io_bridge::provider::table::PROVIDERS;
 use io_bridge::run::halt::sentence;
 use io_bridge::tool::NATIVE_TOOLS;
+use serde::Serialize;
 
 /// Meaning of each agent key; the keys and defaults come from the code.
 const AGENT_KEYS: &[(&str, &str)] = &[
@@ -38,6 +39,7 @@ const AGENT_KEYS: &[(&str, &str)] = &[
         "`maxOutputTokens`, `temperature`, `topP`, `topK`, `presencePenalty`, `frequencyPenalty`, `stopSequences`, `seed`; a run's own win.",
     ),
     ("tools", "Server tools by name."),
+    ("mcp", "MCP servers by name."),
     (
         "maxSteps",
         "Model calls of a run; on the last one tools are withheld.",
@@ -85,6 +87,31 @@ const AGENT_KEYS: &[(&str, &str)] = &[
         "`held`: arguments are sent when complete; `live`: as they arrive, where that is safe.",
     ),
     ("showErrors", "Say failures in a text message too."),
+];
+
+/// Meaning of each key of an HTTP tool.
+const HTTP_TOOL_KEYS: &[(&str, &str)] = &[
+    ("description", "What it does, for the model."),
+    ("url", "Address, with `{argument}` in path and query."),
+    ("parameters", "JSON Schema of the arguments, an object."),
+    ("method", "`GET`, `POST`, `PUT`, `PATCH` or `DELETE`."),
+    ("headers", "Headers; `${NAME}` stands for a secret."),
+    ("timeoutMs", "Longest time for the whole call."),
+    ("resultMaxBytes", "Longest answer; a longer one is an error."),
+    ("allowPrivate", "Whether the host of `url` may be private."),
+];
+
+/// Meaning of each key of an MCP server.
+const MCP_KEYS: &[(&str, &str)] = &[
+    ("url", "Address of the endpoint."),
+    ("headers", "Headers; `${NAME}` stands for a secret."),
+    ("allow", "Its tools that are offered; empty = all."),
+    ("deny", "Its tools that are not offered."),
+    ("prefix", "What the names of its tools are prefixed with."),
+    ("timeoutMs", "Longest time for a call; progress starts it anew."),
+    ("resultMaxBytes", "Longest answer; a longer one is an error."),
+    ("required", "Whether a run fails (502) without the server."),
+    ("allowPrivate", "Whether the host of `url` may be private."),
 ];
 
 /// What the events of a stream carry.
@@ -137,24 +164,39 @@ fn code(text: &str) -> String {
 
 fn agent_keys() -> String {
     let shortest: AgentConfig = serde_json::from_str(r#"{"id":"x","provider":"demo"}"#).unwrap();
-    let defaults = serde_json::to_value(&shortest).unwrap();
+    keys(&shortest, AGENT_KEYS, &["id", "provider"])
+}
+
+fn http_tool_keys() -> String {
+    let shortest: HttpToolConfig = serde_json::from_str(r#"{"description":"x","url":"x"}"#).unwrap();
+    keys(&shortest, HTTP_TOOL_KEYS, &["description", "url"])
+}
+
+fn mcp_keys() -> String {
+    let shortest: McpServerConfig = serde_json::from_str(r#"{"url":"x"}"#).unwrap();
+    keys(&shortest, MCP_KEYS, &["url"])
+}
+
+/// The table of a configuration's keys, from the shortest one and the meanings.
+fn keys(shortest: &impl Serialize, meanings: &[(&str, &str)], needed: &[&str]) -> String {
+    let defaults = serde_json::to_value(shortest).unwrap();
     let keys: Vec<&String> = defaults.as_object().unwrap().keys().collect();
     for key in &keys {
         assert!(
-            AGENT_KEYS.iter().any(|(known, _)| known == key),
+            meanings.iter().any(|(known, _)| known == key),
             "{key} has no meaning in the README"
         );
     }
-    let rows = AGENT_KEYS.iter().map(|(key, meaning)| {
+    let rows = meanings.iter().map(|(key, meaning)| {
         let default = match (*key, &defaults[*key]) {
-            ("id" | "provider", _) => "needed".to_owned(),
+            (key, _) if needed.contains(&key) => "needed".to_owned(),
             (_, serde_json::Value::Null) => String::new(),
             (_, value) if *value == serde_json::json!("") || *value == serde_json::json!({}) => String::new(),
             (_, value) => code(&value.to_string()),
         };
         assert!(
             *key == "modelSettings" || keys.iter().any(|known| known == key),
-            "{key} is no key of an agent"
+            "{key} is no key of this table"
         );
         vec![code(key), default, (*meaning).to_owned()]
     });
@@ -236,6 +278,8 @@ fn tables() -> Vec<(&'static str, String)> {
             table(&["Provider", "Base address", "Secret"], providers),
         ),
         ("tools", table(&["Tool", "What it does"], tools)),
+        ("http-tool-keys", http_tool_keys()),
+        ("mcp-keys", mcp_keys()),
         (
             "variables",
             table(&["Variable", "Type", "Default", "Unit", "Meaning"], variables),

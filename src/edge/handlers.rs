@@ -8,6 +8,7 @@ use super::header;
 use super::log::ConsoleLog;
 use super::reply::Answer;
 use super::run_calls::RunObjects;
+use super::server_tools::declarations;
 use crate::api::auth::{Caller, Principal, authenticate, join_resources};
 use crate::api::body::{check_content_length, check_content_type, text};
 use crate::api::error::ApiError;
@@ -20,7 +21,6 @@ use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::AgentId;
 use crate::run::ports::{Level, Log};
 use crate::store::{DatabaseError, StoreError};
-use crate::tool::toolbox::ToolBox;
 
 /// What the service speaks with a database, and without one. Source: contract 9.
 const LEVEL_WITH_THREADS: u8 = 4;
@@ -71,8 +71,8 @@ impl Call<'_> {
             Route::UpdateThread { thread_id } => self.update_thread(principal, &thread_id).await,
             Route::DeleteThread { thread_id } => self.delete_thread(principal, &thread_id).await,
             Route::ListMessages { thread_id } => self.list_messages(principal, thread_id).await,
-            Route::ListAgents => self.list_agents(),
-            Route::ReadAgent { agent_id } => self.read_agent(&agent_id),
+            Route::ListAgents => self.list_agents().await,
+            Route::ReadAgent { agent_id } => self.read_agent(&agent_id).await,
         }
     }
 
@@ -88,17 +88,25 @@ impl Call<'_> {
         ))
     }
 
-    fn list_agents(&self) -> Result<Answer, ApiError> {
-        let agents: Vec<Agent> = self.config.agents().iter().map(|agent| describe(agent)).collect();
+    async fn list_agents(&self) -> Result<Answer, ApiError> {
+        let mut agents: Vec<Agent> = Vec::new();
+        // One after the other: servers that several agents have are asked once.
+        for agent in self.config.agents() {
+            agents.push(self.describe(agent).await);
+        }
         self.written(reply::agent_list(&agents, self.config.list_shape))
     }
 
-    fn read_agent(&self, id: &AgentId) -> Result<Answer, ApiError> {
+    async fn read_agent(&self, id: &AgentId) -> Result<Answer, ApiError> {
         let agent = self
             .config
             .agent(Some(id))
             .ok_or_else(ApiError::agent_not_found)?;
-        self.written(reply::agent(&describe(&agent)))
+        self.written(reply::agent(&self.describe(&agent).await))
+    }
+
+    async fn describe(&self, agent: &AgentConfig) -> Agent {
+        agent.describe(&declarations(self.env, self.config, agent, self.log).await)
     }
 
     fn principal(&self) -> Result<Option<Principal>, ApiError> {
@@ -152,9 +160,4 @@ impl Call<'_> {
         );
         answer
     }
-}
-
-fn describe(agent: &AgentConfig) -> Agent {
-    let (toolbox, _) = ToolBox::new(&agent.tools, &[]);
-    agent.describe(&toolbox.declarations())
 }

@@ -19,6 +19,7 @@ mod reply;
 mod run_calls;
 mod run_handlers;
 mod run_object;
+mod server_tools;
 mod stream;
 mod thread_handlers;
 mod viewer;

@@ -1,5 +1,7 @@
 //! The ports of a run, on the platform.
 
+use std::rc::Rc;
+
 use wasm_bindgen_futures::spawn_local;
 
 use super::clock::PlatformClock;
@@ -9,6 +11,7 @@ use super::ids::RandomIds;
 use super::log::ConsoleLog;
 use super::outbox::Outbox;
 use super::watchdog::{ALARM_EVERY, Watchdog};
+use crate::run::mcp_lists::McpLists;
 use crate::run::ports::{Level, Log, OutboxFull, Ports};
 use crate::store::{EndRun, PersistentRun, end_batch};
 
@@ -23,6 +26,8 @@ pub struct PlatformPorts {
     pub outbox: Outbox,
     /// Has it delivered.
     pub watchdog: Watchdog,
+    /// This isolate's.
+    pub mcp_lists: Rc<McpLists>,
 }
 
 impl Ports for PlatformPorts {
@@ -50,6 +55,10 @@ impl Ports for PlatformPorts {
 
     fn log(&self) -> &ConsoleLog {
         &self.log
+    }
+
+    fn mcp_lists(&self) -> &McpLists {
+        &self.mcp_lists
     }
 
     fn keep_undelivered(&self, run: &PersistentRun, end: &EndRun) -> Result<(), OutboxFull> {

@@ -15,6 +15,7 @@ use super::outlet::{AttachFault, Outlet};
 use super::ports::PlatformPorts;
 use super::reply::Answer;
 use super::run_calls::{RunCall, Start};
+use super::server_tools::{mcp_lists, server_tools};
 use super::stream::describe;
 use super::watchdog::{ALARM_EVERY, Watchdog, WatchedRun};
 use crate::api::error::ApiError;
@@ -136,6 +137,7 @@ impl RunObject {
             log,
             outbox: self.outbox(),
             watchdog: self.watchdog(),
+            mcp_lists: mcp_lists(),
         };
         self.state
             .wait_until(drive(setup, ports, run, head, self.watchdog()));
@@ -154,6 +156,7 @@ impl RunObject {
         let object = self.address().ok_or_else(ApiError::internal)?;
         Ok(RunSetup {
             input: RunAgentInput::decode(text)?.input,
+            tools: server_tools(&self.env, config, &agent, &self.log())?,
             target: env::model_target(&self.env, &agent)?,
             agent,
             persistence: start.persistence,

@@ -74,8 +74,8 @@ pub(super) enum CallState {
     Upstream,
     /// Shown; the upstream has answered it.
     Answered,
-    /// Shown; a native tool runs it.
-    Native,
+    /// Shown; a server tool runs it.
+    Server,
     /// Shown and registered; the front end posts the result.
     Frontend,
     /// Shown; the next run's messages answer it.

@@ -6,8 +6,7 @@ use super::Run;
 use super::answer::{AnsweredCall, CallState, ModelAnswer};
 use super::halt::Halt;
 use super::mailbox::ExpectedCall;
-use super::pace::{WaitFor, Waited};
-use super::ports::{Clock, EventSink, Level, Log, Ports};
+use super::ports::{EventSink, Level, Log, Ports};
 use super::prompt;
 use crate::config::agents::FrontendTools;
 use crate::protocol::id::{ToolCallAddress, ToolCallId};
@@ -62,11 +61,13 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         if let Some(fault) = self.schema_fault(name, parsed) {
             return match owner {
                 ToolOwner::Frontend => (CallState::Hidden, Some(fault)),
-                ToolOwner::Native(_) => (CallState::Settled, Some(fault)),
+                ToolOwner::Native(_) | ToolOwner::Http(_) | ToolOwner::Mcp { .. } => {
+                    (CallState::Settled, Some(fault))
+                }
             };
         }
         match owner {
-            ToolOwner::Native(_) => (CallState::Native, None),
+            ToolOwner::Native(_) | ToolOwner::Http(_) | ToolOwner::Mcp { .. } => (CallState::Server, None),
             ToolOwner::Frontend => match self.frontend_mode {
                 FrontendTools::SameRun => (CallState::Frontend, None),
                 FrontendTools::NextRun => (CallState::Pending, None),
@@ -124,7 +125,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             CallState::Settled
             | CallState::Upstream
             | CallState::Answered
-            | CallState::Native
+            | CallState::Server
             | CallState::Pending => {}
         }
         self.emitter.call(call.to_tool_call())?;
@@ -171,7 +172,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         match call.state {
             CallState::Open | CallState::Hidden | CallState::Settled | CallState::Answered => return,
             CallState::Frontend => self.control.mailbox.withdraw(&call.id),
-            CallState::Upstream | CallState::Native | CallState::Pending => {}
+            CallState::Upstream | CallState::Server | CallState::Pending => {}
         }
         call.state = CallState::Answered;
         self.known_results.push((call.id.clone(), result));
@@ -181,20 +182,12 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
     pub(super) async fn answer_calls(&mut self, answer: ModelAnswer) -> Result<bool, Halt> {
         let mut results = self.show_known_results(&answer)?;
         for call in &answer.calls {
-            let result = match call.state {
-                CallState::Native => self.run_native(call),
-                CallState::Upstream => ToolResult::interrupted(),
-                CallState::Open
-                | CallState::Hidden
-                | CallState::Settled
-                | CallState::Answered
-                | CallState::Frontend
-                | CallState::Pending => continue,
-            };
-            self.emitter.result(&call.id, result.clone())?;
-            results.push((call.id.clone(), result));
+            if call.state == CallState::Upstream {
+                self.emitter.result(&call.id, ToolResult::interrupted())?;
+                results.push((call.id.clone(), ToolResult::interrupted()));
+            }
         }
-        self.await_frontend(&answer, &mut results).await?;
+        self.await_results(&answer, &mut results).await?;
         let has_pending = answer.calls.iter().any(|call| call.state == CallState::Pending);
         self.remember(answer, &results);
         Ok(has_pending)
@@ -211,54 +204,6 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             }
         }
         Ok(known_results)
-    }
-
-    fn run_native(&self, call: &AnsweredCall) -> ToolResult {
-        let Some(ToolOwner::Native(tool)) = self.toolbox.owner(&call.name) else {
-            return ToolResult::interrupted();
-        };
-        let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
-        tool.call(&arguments, self.ports.clock().now_ms())
-    }
-
-    /// Waits until every front-end call of the step has its result or its deadline.
-    async fn await_frontend(
-        &mut self,
-        answer: &ModelAnswer,
-        results: &mut Vec<(ToolCallId, ToolResult)>,
-    ) -> Result<(), Halt> {
-        let mut missing = answer
-            .calls
-            .iter()
-            .filter(|call| call.state == CallState::Frontend)
-            .count();
-        while missing > 0 {
-            let until_ms = self.control.mailbox.next_deadline_ms();
-            let next = self.control.mailbox.next_result();
-            let waited = self
-                .pace
-                .wait(&mut self.emitter, WaitFor::Person { until_ms }, next)
-                .await?;
-            let came = match waited {
-                Waited::Came(result) => vec![result],
-                Waited::Due => {
-                    let late = |id| (id, ToolResult::failure("The tool did not answer in time."));
-                    self.control
-                        .mailbox
-                        .expire(self.pace.now_ms())
-                        .into_iter()
-                        .map(late)
-                        .collect()
-                }
-            };
-            for (id, result) in came {
-                self.emitter.result(&id, result.clone())?;
-                results.push((id, result));
-                missing -= 1;
-            }
-        }
-        self.is_parked = false;
-        Ok(())
     }
 
     /// Adds the step to what the model is asked next.

@@ -30,6 +30,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             self.log_end(RunStatus::Failed, Some(halt.code()));
             self.forget().await;
             self.emitter.refuse(halt.refusal());
+            self.leave_servers().await;
             return RunEnd {
                 status: RunStatus::Failed,
                 terminal_sent: false,
@@ -58,6 +59,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             terminal_sent,
         };
         self.control.end.set(Some((end, self.pace.now_ms())));
+        self.leave_servers().await;
         if status == RunStatus::Finished {
             self.write_title().await;
         }

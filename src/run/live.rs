@@ -133,7 +133,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
     fn may_be_live(&self, name: &str) -> bool {
         self.setup.agent.tool_call_streaming == ToolCallStreaming::Live
             && match self.toolbox.owner(name) {
-                Some(ToolOwner::Native(_)) => true,
+                Some(ToolOwner::Native(_) | ToolOwner::Http(_) | ToolOwner::Mcp { .. }) => true,
                 Some(ToolOwner::Frontend) => self.frontend_mode == FrontendTools::NextRun,
                 None => false,
             }

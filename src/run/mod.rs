@@ -8,15 +8,20 @@ mod answer;
 mod calls;
 pub mod cancel;
 mod conclude;
+mod deadline;
 pub mod description;
 pub mod emitter;
 pub mod halt;
+mod http_call;
 mod live;
 pub mod mailbox;
+pub mod mcp_client;
+pub mod mcp_lists;
 pub mod pace;
 pub mod plan;
 pub mod ports;
 pub mod prompt;
+pub mod server_calls;
 mod title;
 mod transcript;
 
@@ -24,6 +29,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use futures::channel::oneshot;
+use futures::future::join;
 
 use crate::config::AgentConfig;
 use crate::config::agents::FrontendTools;
@@ -37,15 +43,17 @@ use crate::provider::{FinishReason, ModelMessage, ModelRequest, ModelTarget, Pro
 use crate::store::{
     BeginRun, Begun, DatabaseError, Persistence, PersistentRun, RunStatus, Store, StoreError,
 };
-use crate::tool::toolbox::ToolBox;
+use crate::tool::toolbox::{ServerTools, ToolBox};
 use answer::ModelAnswer;
 use cancel::CancelSignal;
 use conclude::Finish;
 use emitter::Emitter;
 use halt::Halt;
 use mailbox::ToolMailbox;
+use mcp_client::McpClient;
 use pace::Pace;
 use ports::{Clock, EventSink, IdSource, Level, Log, Ports};
+use server_calls::Servers;
 
 /// Everything a run is made of before it starts.
 #[derive(Debug, Clone)]
@@ -56,6 +64,8 @@ pub struct RunSetup {
     pub agent: Rc<AgentConfig>,
     /// Its upstream with the key resolved.
     pub target: ModelTarget,
+    /// Its HTTP tools and MCP servers with their secrets resolved.
+    pub tools: ServerTools,
     /// How the run treats its thread, from [`plan::persistence`].
     pub persistence: Persistence,
     /// Owner for upstreams that keep threads; absent for an anonymous stateless run.
@@ -130,6 +140,7 @@ pub async fn run<P: Ports, S: EventSink>(
     let mut run = Run::new(setup, ports, control, sink, head);
     if let Err(refusal) = run.begin().await {
         run.emitter.refuse(refusal);
+        run.leave_servers().await;
         return RunEnd {
             status: RunStatus::Failed,
             terminal_sent: false,
@@ -150,6 +161,7 @@ struct Run<'a, P: Ports, S> {
     persistent: Option<PersistentRun>,
     frontend_mode: FrontendTools,
     toolbox: ToolBox,
+    servers: Servers<'a, P>,
     are_tools_withheld: bool,
     conversation: Vec<ModelMessage>,
     /// Results that came before their turn to be shown, in order of arrival.
@@ -169,12 +181,9 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         sink: S,
         head: oneshot::Sender<Result<(), RunRefusal>>,
     ) -> Self {
-        let (toolbox, clashes) = ToolBox::new(&setup.agent.tools, &setup.input.tools);
-        for name in &clashes {
-            ports
-                .log()
-                .line(Level::Warn, "tool_name_clash", &[("tool", name)]);
-        }
+        let (http, clock, lists) = (ports.http(), ports.clock(), ports.mcp_lists());
+        let connect = |server: &Rc<_>| Rc::new(McpClient::new(Rc::clone(server), http, clock, lists));
+        let servers = setup.tools.mcp.iter().map(connect).collect();
         let ids = (setup.input.thread_id.clone(), setup.input.run_id.clone());
         Self {
             emitter: Emitter::new(sink, ports.ids(), head, ids),
@@ -182,7 +191,8 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             store: ports.database().map(Store::new),
             persistent: None,
             frontend_mode: plan::frontend_mode(&setup),
-            toolbox,
+            toolbox: ToolBox::default(),
+            servers,
             are_tools_withheld: false,
             conversation: Vec::new(),
             known_results: Vec::new(),
@@ -197,9 +207,16 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         }
     }
 
-    /// The start batch and the conversation it gives.
+    /// The start batch and the conversation it gives; MCP servers are asked for their tools meanwhile.
     async fn begin(&mut self) -> Result<(), RunRefusal> {
-        let messages = self.history().await?;
+        let servers = self.servers.clone();
+        let wait_ms = self.setup.agent.first_response_wait_ms;
+        let (messages, listings) = join(self.history(), server_calls::listings(&servers, wait_ms)).await;
+        let messages = messages?;
+        if self.equip(listings).is_err() {
+            self.forget().await;
+            return Err(RunRefusal::UpstreamRefused(RunErrorCode::UpstreamError));
+        }
         if !prompt::has_question(&messages) {
             self.forget().await;
             return Err(RunRefusal::NothingToAnswer);

@@ -32,6 +32,11 @@ pub enum WaitFor {
         /// Unix milliseconds.
         until_ms: Option<u64>,
     },
+    /// Work of our own and a person at once: counts as work, kept alive as for a person.
+    WorkAndPerson {
+        /// Unix milliseconds.
+        until_ms: Option<u64>,
+    },
 }
 
 /// How a wait ended.
@@ -159,7 +164,9 @@ impl<'a, C: Clock> Pace<'a, C> {
             emitter.open()?;
         }
         match kind {
-            WaitFor::Upstream | WaitFor::Work { .. } if now_ms >= self.run_due_ms => {
+            WaitFor::Upstream | WaitFor::Work { .. } | WaitFor::WorkAndPerson { .. }
+                if now_ms >= self.run_due_ms =>
+            {
                 return Err(Halt::Failed(RunErrorCode::RunTimeout));
             }
             WaitFor::Upstream if now_ms >= started_ms.saturating_add(self.idle_timeout_ms) => {
@@ -170,10 +177,16 @@ impl<'a, C: Clock> Pace<'a, C> {
             }
             | WaitFor::Person {
                 until_ms: Some(until_ms),
+            }
+            | WaitFor::WorkAndPerson {
+                until_ms: Some(until_ms),
             } if now_ms >= until_ms => {
                 return Ok(true);
             }
-            WaitFor::Upstream | WaitFor::Work { .. } | WaitFor::Person { .. } => {}
+            WaitFor::Upstream
+            | WaitFor::Work { .. }
+            | WaitFor::Person { .. }
+            | WaitFor::WorkAndPerson { .. } => {}
         }
         if let Some(keep_alive_ms) = self.keep_alive_for(kind) {
             let due_ms = emitter.last_sent_ms().saturating_add(keep_alive_ms);
@@ -188,7 +201,7 @@ impl<'a, C: Clock> Pace<'a, C> {
     fn keep_alive_for(&self, kind: WaitFor) -> Option<u64> {
         match kind {
             WaitFor::Upstream | WaitFor::Work { .. } => self.keep_alive_ms,
-            WaitFor::Person { .. } => self.parked_keep_alive_ms,
+            WaitFor::Person { .. } | WaitFor::WorkAndPerson { .. } => self.parked_keep_alive_ms,
         }
     }
 
@@ -203,7 +216,7 @@ impl<'a, C: Clock> Pace<'a, C> {
                 self.run_due_ms
                     .min(started_ms.saturating_add(self.idle_timeout_ms)),
             ),
-            WaitFor::Work { until_ms } => {
+            WaitFor::Work { until_ms } | WaitFor::WorkAndPerson { until_ms } => {
                 Some(until_ms.map_or(self.run_due_ms, |until| until.min(self.run_due_ms)))
             }
             WaitFor::Person { until_ms } => until_ms,

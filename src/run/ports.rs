@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use super::mcp_lists::McpLists;
 use crate::protocol::event::Event;
 use crate::protocol::id::MessageId;
 use crate::provider::HttpRequest;
@@ -30,6 +31,8 @@ pub trait Ports {
     fn ids(&self) -> &Self::Ids;
     /// The log.
     fn log(&self) -> &Self::Log;
+    /// What MCP servers offer, as remembered.
+    fn mcp_lists(&self) -> &McpLists;
 
     /// Keeps an end batch the database refused, in storage of the object's own, to be delivered later and in order.
     /// Source: contract 2.3.

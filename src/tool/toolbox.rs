@@ -1,19 +1,42 @@
 //! Who runs a call: the agent's server tools and the run's front-end tools under one roof.
 
+use std::rc::Rc;
+
+use super::http::HttpTool;
+use super::mcp::{McpServer, McpTool};
 use super::schema::{Schema, SchemaFault};
 use super::{NATIVE_TOOLS, NativeTool};
 use crate::protocol::tool::Tool;
 
+/// The server tools of an agent that are not native, secrets in place.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ServerTools {
+    /// Those that are one HTTP request.
+    pub http: Vec<Rc<HttpTool>>,
+    /// Servers whose tools it has.
+    pub mcp: Vec<Rc<McpServer>>,
+}
+
 /// Who executes a tool's calls.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum ToolOwner {
     /// Here, in Rust.
     Native(&'static dyn NativeTool),
+    /// A server that is sent one request.
+    Http(Rc<HttpTool>),
+    /// An MCP server.
+    Mcp {
+        /// Index of the server in [`ServerTools::mcp`].
+        server: usize,
+        /// The tool's name there.
+        name: String,
+    },
     /// The client.
     Frontend,
 }
 
 /// The tools of one run. Source: contract 2.5.
+#[derive(Default)]
 pub struct ToolBox {
     entries: Vec<Entry>,
 }
@@ -24,28 +47,40 @@ struct Entry {
 }
 
 impl ToolBox {
-    /// Puts an agent's server tools and a run's declarations together; the server tool wins a clash, whose name is
-    /// given back for the log.
-    pub fn new(server_tools: &[String], frontend_tools: &[Tool]) -> (Self, Vec<String>) {
+    /// Puts an agent's server tools and a run's declarations together: native, HTTP and MCP tools, then the front end's.
+    /// The first of a name wins; the names of the others are given back for the log.
+    ///
+    /// `names` are those the agent lists, `mcp` the tools of each of its servers.
+    pub fn new(
+        names: &[String],
+        tools: &ServerTools,
+        mcp: &[Rc<Vec<McpTool>>],
+        frontend_tools: &[Tool],
+    ) -> (Self, Vec<String>) {
+        let native = NATIVE_TOOLS
+            .iter()
+            .map(|native| (native.declaration(), ToolOwner::Native(*native)))
+            .filter(|(tool, _)| names.contains(&tool.name));
+        let http = tools
+            .http
+            .iter()
+            .map(|tool| (tool.declaration.clone(), ToolOwner::Http(Rc::clone(tool))));
+        let mcp = mcp.iter().enumerate().flat_map(|(server, tools)| {
+            tools.iter().map(move |tool| {
+                let name = tool.name.clone();
+                (tool.declaration.clone(), ToolOwner::Mcp { server, name })
+            })
+        });
+        let frontend = frontend_tools
+            .iter()
+            .map(|tool| (tool.clone(), ToolOwner::Frontend));
         let mut entries: Vec<Entry> = Vec::new();
         let mut clashes = Vec::new();
-        for native in NATIVE_TOOLS {
-            let tool = native.declaration();
-            if server_tools.contains(&tool.name) {
-                entries.push(Entry {
-                    tool,
-                    owner: ToolOwner::Native(*native),
-                });
-            }
-        }
-        for tool in frontend_tools {
+        for (tool, owner) in native.chain(http).chain(mcp).chain(frontend) {
             if entries.iter().any(|entry| entry.tool.name == tool.name) {
-                clashes.push(tool.name.clone());
+                clashes.push(tool.name);
             } else {
-                entries.push(Entry {
-                    tool: tool.clone(),
-                    owner: ToolOwner::Frontend,
-                });
+                entries.push(Entry { tool, owner });
             }
         }
         (Self { entries }, clashes)
@@ -61,7 +96,7 @@ impl ToolBox {
         self.entries
             .iter()
             .find(|entry| entry.tool.name == name)
-            .map(|entry| entry.owner)
+            .map(|entry| entry.owner.clone())
     }
 
     /// The compiled parameters of a tool; `None` when it has none. A schema that cannot be compiled is not checked.

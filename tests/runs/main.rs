@@ -10,11 +10,14 @@
 
 mod completions;
 mod frontend_tools;
+mod http;
 mod lifecycle;
 mod limits;
 mod mastra;
+mod mcp_tools;
 mod persistent_runs;
 mod scene;
+mod server_tools;
 #[path = "../support/sqlite.rs"]
 #[expect(dead_code, reason = "shared with other test crates")]
 mod sqlite;

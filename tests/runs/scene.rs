@@ -3,7 +3,6 @@
 //! The same loop as in production runs here; its events are recorded whole.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -20,14 +19,15 @@ use io_bridge::protocol::id::{MessageId, ObjectAddress, ResourceId};
 use io_bridge::protocol::input::RunAgentInput;
 use io_bridge::protocol::lifecycle::Lifecycle;
 use io_bridge::provider::{HttpRequest, ModelTarget, Secret};
-use io_bridge::run::ports::{
-    Clock, EventSink, HttpBody, HttpClient, HttpError, HttpResponse, IdSource, Level, Log, OutboxFull, Ports,
-    ViewersGone,
-};
+use io_bridge::run::mcp_lists::McpLists;
+use io_bridge::run::ports::{Clock, EventSink, IdSource, Level, Log, OutboxFull, Ports, ViewersGone};
 use io_bridge::run::{RunControl, RunEnd, RunRefusal, RunSetup, plan, run};
 use io_bridge::store::{Database, DatabaseError, EndRun, PersistentRun, Row, Statement};
+use io_bridge::tool::toolbox::ServerTools;
 use serde_json::Value;
 
+pub use crate::http::{Answer, Piece};
+use crate::http::{SceneHttp, Serve};
 use crate::sqlite::Sqlite;
 
 /// When the scene starts, Unix milliseconds: 2026-11-29T00:00:00Z.
@@ -122,116 +122,6 @@ impl SceneClock {
     }
 }
 
-/// One thing an upstream does with its body.
-#[derive(Debug, Clone)]
-pub enum Piece {
-    /// Sends bytes.
-    Bytes(Vec<u8>),
-    /// Is silent, in milliseconds.
-    Pause(u64),
-    /// The connection dies.
-    Die,
-    /// Never sends anything again.
-    Hang,
-}
-
-/// One answer of the upstream.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
-    pub head_after_ms: u64,
-    pub pieces: Vec<Piece>,
-}
-
-impl Answer {
-    /// 200 with this body in one piece.
-    pub fn ok(body: impl Into<String>) -> Self {
-        Self::pieces(vec![Piece::Bytes(body.into().into_bytes())])
-    }
-
-    pub fn pieces(pieces: Vec<Piece>) -> Self {
-        Self {
-            status: 200,
-            headers: vec![],
-            head_after_ms: 0,
-            pieces,
-        }
-    }
-
-    pub fn refusal(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
-        Self {
-            status,
-            headers,
-            head_after_ms: 0,
-            pieces: vec![Piece::Bytes(body.as_bytes().to_vec())],
-        }
-    }
-}
-
-#[derive(Default)]
-pub struct SceneHttp {
-    clock: SceneClock,
-    answers: RefCell<VecDeque<Answer>>,
-    pub requests: RefCell<Vec<HttpRequest>>,
-    pub dropped_bodies: Rc<Cell<usize>>,
-}
-
-pub struct SceneBody {
-    clock: SceneClock,
-    pieces: VecDeque<Piece>,
-    dropped: Rc<Cell<usize>>,
-}
-
-impl Drop for SceneBody {
-    fn drop(&mut self) {
-        self.dropped.set(self.dropped.get() + 1);
-    }
-}
-
-impl HttpClient for SceneHttp {
-    type Body = SceneBody;
-
-    async fn send(&self, request: HttpRequest) -> Result<HttpResponse<SceneBody>, HttpError> {
-        self.requests.borrow_mut().push(request);
-        let answer = self
-            .answers
-            .borrow_mut()
-            .pop_front()
-            .ok_or(HttpError("no answer scripted".to_owned()))?;
-        if answer.head_after_ms > 0 {
-            self.clock.sleep(answer.head_after_ms).await;
-        }
-        let body = SceneBody {
-            clock: self.clock.clone(),
-            pieces: answer.pieces.into(),
-            dropped: self.dropped_bodies.clone(),
-        };
-        Ok(HttpResponse {
-            status: answer.status,
-            headers: answer.headers,
-            body,
-        })
-    }
-}
-
-impl HttpBody for SceneBody {
-    async fn next_chunk(&mut self) -> Option<Result<Vec<u8>, HttpError>> {
-        loop {
-            match self.pieces.pop_front()? {
-                Piece::Bytes(bytes) => return Some(Ok(bytes)),
-                Piece::Pause(ms) => self.clock.sleep(ms).await,
-                Piece::Die => return Some(Err(HttpError("connection lost".to_owned()))),
-                Piece::Hang => futures::future::pending::<()>().await,
-            }
-        }
-    }
-}
-
 /// Counts: `msg-1`, `msg-2`, ...; with a database, `r1-msg-1`, ... after the run.
 pub struct SceneIds {
     prefix: String,
@@ -302,6 +192,7 @@ pub struct ScenePorts {
     pub ids: SceneIds,
     pub log: SceneLog,
     pub outbox: RefCell<Vec<EndRun>>,
+    pub lists: Rc<McpLists>,
 }
 
 impl Ports for ScenePorts {
@@ -329,6 +220,10 @@ impl Ports for ScenePorts {
 
     fn log(&self) -> &SceneLog {
         &self.log
+    }
+
+    fn mcp_lists(&self) -> &McpLists {
+        &self.lists
     }
 
     fn keep_undelivered(&self, _run: &PersistentRun, end: &EndRun) -> Result<(), OutboxFull> {
@@ -390,6 +285,9 @@ pub struct Scene {
     pub database: Option<SceneDatabase>,
     pub principal: Option<ResourceId>,
     pub leaves_after: Option<usize>,
+    pub tools: ServerTools,
+    pub lists: Rc<McpLists>,
+    servers: Vec<(String, Serve)>,
     on_event: Option<OnEvent>,
     at: Vec<(u64, Act)>,
 }
@@ -418,6 +316,9 @@ impl Scene {
             database: None,
             principal: None,
             leaves_after: None,
+            tools: ServerTools::default(),
+            lists: Rc::default(),
+            servers: vec![],
             on_event: None,
             at: vec![],
         }
@@ -426,6 +327,12 @@ impl Scene {
     /// Keeps what persists here.
     pub fn on(mut self, database: &SceneDatabase) -> Self {
         self.database = Some(database.clone());
+        self
+    }
+
+    /// Another server: what it answers to requests whose address begins so.
+    pub fn server(mut self, address: &str, serve: impl Fn(&HttpRequest) -> Answer + 'static) -> Self {
+        self.servers.push((address.to_owned(), Box::new(serve)));
         self
     }
 
@@ -461,17 +368,14 @@ impl Scene {
                 api_key: Some(Secret::new("key-canary")),
                 model: agent.model.clone(),
             },
+            tools: self.tools,
             owner: self.principal.clone(),
             object: next_object(),
             input,
             agent,
         };
         let clock = SceneClock::default();
-        let http = SceneHttp {
-            clock: clock.clone(),
-            answers: RefCell::new(self.answers.into()),
-            ..Default::default()
-        };
+        let http = SceneHttp::new(clock.clone(), self.answers, self.servers);
         let ports = Rc::new(ScenePorts {
             http,
             database: self.database,
@@ -482,6 +386,7 @@ impl Scene {
             },
             log: SceneLog::default(),
             outbox: RefCell::default(),
+            lists: self.lists,
         });
         let (control, seen) = (
             Rc::new(RunControl::default()),
@@ -640,7 +545,7 @@ impl Played {
 
     /// The body of the upstream request of this number, from 0.
     pub fn upstream_body(&self, index: usize) -> Value {
-        let requests = self.ports.http.requests.borrow();
+        let requests = self.ports.http.requests_to("https://upstream.test/");
         serde_json::from_str(requests[index].body.as_deref().expect("a body")).expect("JSON")
     }
 }
