@@ -198,9 +198,10 @@ impl EventSink for Outlet {
         self.frames.clear();
         self.ends.clear();
         self.wants_keep_alive = false;
-        if self.has_outcome {
-            // The run may have more to do, its viewers have not.
+        if self.has_outcome && !self.viewers.list.borrow().is_empty() {
+            // Whoever is here gets the end. The run may have more to do, its viewers have not.
             self.viewers.close();
+            return Ok(());
         }
         self.viewers.settle(was_current).await;
         match self.on_disconnect {
