@@ -47,6 +47,7 @@ const SHARED_BY_CODECS: &[&str] = &[
     "table",
     "tool_call_merge",
     "turns",
+    "upstream_ids",
     "wire_text",
 ];
 

@@ -104,6 +104,7 @@ impl AgentConfig {
                 "output": { "structuredOutput": true },
                 "multimodal": { "input": { "image": true, "audio": true, "pdf": true } },
             }),
+            Wire::AgUi => json!({}),
             // The demo sees nothing; what a server's model can see and hear is the server's affair.
             Wire::Demo | Wire::Mastra => json!({ "output": { "structuredOutput": true } }),
             Wire::OpenAiResponses | Wire::Anthropic => json!({

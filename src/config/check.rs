@@ -98,25 +98,25 @@ fn check_names<'a>(
 }
 
 fn check_upstream(agent: &AgentConfig, report: &mut impl FnMut(&'static str, String, String)) {
-    let needs_upstream = agent.provider.wire != Wire::Demo;
+    let wire = agent.provider.wire;
     match &agent.base_url {
         Some(url) if !is_base_url(url) => {
             let message = "must be an http or https address without user, query or fragment";
             report("baseUrl", message.to_owned(), url.clone());
         }
-        None if needs_upstream && agent.provider.base_url.is_empty() => {
+        None if wire.needs_base_url() && agent.provider.base_url.is_empty() => {
             report("baseUrl", "is needed by this provider".to_owned(), String::new());
         }
         Some(_) | None => {}
     }
-    if needs_upstream && agent.model.trim().is_empty() {
+    if wire.needs_model() && agent.model.trim().is_empty() {
         report(
             "model",
             "is needed by this provider".to_owned(),
             agent.model.clone(),
         );
     }
-    if agent.memory == Memory::Mastra && agent.provider.wire != Wire::Mastra {
+    if agent.memory == Memory::Mastra && wire != Wire::Mastra {
         let message = "may be `mastra` only with provider `mastra`";
         report("memory", message.to_owned(), String::new());
     }

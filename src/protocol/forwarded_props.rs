@@ -1,5 +1,6 @@
 //! `forwardedProps`: the options of one run.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::id::{AgentId, ResourceId};
@@ -42,25 +43,35 @@ pub enum ClientResource {
 }
 
 /// Settings a run or an agent gives to its model; a codec drops those its vendor has no name for. Source: contract 2.1.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ModelSettings {
     /// `maxTokens` / `maxOutputTokens`, in tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
     /// `temperature`
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// `topP`
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
     /// `topK`
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub top_k: Option<u32>,
     /// `presencePenalty`
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub presence_penalty: Option<f64>,
     /// `frequencyPenalty`
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<f64>,
     /// `stopSequences`
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop_sequences: Vec<String>,
     /// `seed`
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<i64>,
-    /// `maxRetries`, attempts after the first.
+    /// `maxRetries`, attempts after the first: the run's own affair, never sent on.
+    #[serde(skip)]
     pub max_retries: Option<u32>,
 }
 

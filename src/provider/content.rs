@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use crate::protocol::forwarded_props::ModelSettings;
 use crate::protocol::message::{MediaPart, MediaSource};
 
 /// The texts that are not blank, joined by blank lines; `None` when there is none.
@@ -60,6 +61,14 @@ pub fn object_schema(parameters: Option<&Value>) -> Map<String, Value> {
         .entry("properties")
         .or_insert_with(|| Value::Object(Map::new()));
     schema
+}
+
+/// The settings under the names they have in forwardedProps, for upstreams that know the same; empty when none is set.
+pub fn settings_object(settings: &ModelSettings) -> Map<String, Value> {
+    match serde_json::to_value(settings) {
+        Ok(Value::Object(members)) => members,
+        Ok(_) | Err(_) => Map::new(),
+    }
 }
 
 /// Where the bytes of media are, for vendors that have one place for bytes and another for addresses.

@@ -2,6 +2,7 @@
 //!
 //! Pure: bytes are made and read here, never sent. Codecs do not know each other; `table` names them.
 
+pub mod ag_ui;
 pub mod anthropic;
 pub mod content;
 pub mod demo;
@@ -14,6 +15,7 @@ pub mod sse_answer;
 pub mod table;
 pub mod tool_call_merge;
 pub mod turns;
+pub mod upstream_ids;
 pub mod wire_text;
 
 use serde_json::{Map, Value};
@@ -200,7 +202,7 @@ impl ModelTarget {
         if self.base_url.is_empty() {
             return Err(ProviderError::Configuration("it has no base address"));
         }
-        if self.model.is_empty() {
+        if self.model.is_empty() && self.wire.needs_model() {
             return Err(ProviderError::Configuration("it has no model"));
         }
         Ok(())
@@ -245,6 +247,8 @@ pub struct ModelRequest {
     pub settings: ModelSettings,
     /// JSON Schema the answer must fit.
     pub output_schema: Option<Value>,
+    /// The client's `state`, for upstreams that take one.
+    pub state: Option<Value>,
     /// Unknown keys of forwardedProps.
     pub unknown_props: Map<String, Value>,
     /// The run, for upstreams that keep runs.
@@ -340,5 +344,6 @@ pub fn codec(wire: Wire) -> &'static dyn Provider {
         Wire::Anthropic => &anthropic::Anthropic,
         Wire::Google => &google::Google,
         Wire::Mastra => &mastra::Mastra,
+        Wire::AgUi => &ag_ui::AgUi,
     }
 }

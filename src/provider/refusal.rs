@@ -36,7 +36,7 @@ pub(super) fn by_finish_reason(reason: &str) -> ProviderError {
     }
 }
 
-/// An error as any of the servers writes it: `{"error":{"message","type","code"}}`, `{"error":"text"}`, `{"message"}`,
+/// An error as any of the servers writes it: `{"error":{"message","type","code"}}`, `{"error":"text","code"}`, `{"message"}`,
 /// `{"detail"}`, `{"response":{"error"}}`, or one of these in a list.
 #[derive(Debug, Default)]
 struct Report {
@@ -66,10 +66,12 @@ impl Report {
             .or_else(|| text("message"))
             .or_else(|| text("detail"))
             .unwrap_or_default();
+        // Beside an error that is only a text: servers like this one.
+        let labelled = if error.is_string() { value } else { error };
         let labels = || {
             ["code", "type", "status"]
                 .into_iter()
-                .filter_map(|name| error.get(name))
+                .filter_map(|name| labelled.get(name))
         };
         Self {
             message: message.to_owned(),

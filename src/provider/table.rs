@@ -17,6 +17,20 @@ pub enum Wire {
     Google,
     /// A Mastra server's stream.
     Mastra,
+    /// Another AG-UI endpoint.
+    AgUi,
+}
+
+impl Wire {
+    /// Whether an agent must have a base address, its own or the provider's.
+    pub fn needs_base_url(self) -> bool {
+        self != Self::Demo
+    }
+
+    /// Whether an agent must name a model.
+    pub fn needs_model(self) -> bool {
+        !matches!(self, Self::Demo | Self::AgUi)
+    }
 }
 
 /// One provider name.
@@ -69,6 +83,12 @@ pub const PROVIDERS: &[ProviderEntry] = &[
         name: "mastra",
         wire: Wire::Mastra,
         base_url: "http://localhost:4111",
+        api_key_secret: "",
+    },
+    ProviderEntry {
+        name: "ag-ui",
+        wire: Wire::AgUi,
+        base_url: "",
         api_key_secret: "",
     },
     compatible("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),

@@ -385,6 +385,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             tool_choice: self.tool_choice(step),
             settings: plan::settings(agent, props),
             output_schema: props.output_schema.clone(),
+            state: input.state.clone(),
             unknown_props: props.unknown.clone(),
             run_id: input.run_id.clone(),
             thread_id: input.thread_id.clone(),

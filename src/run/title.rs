@@ -92,6 +92,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                 ..ModelSettings::default()
             },
             output_schema: None,
+            state: None,
             unknown_props: serde_json::Map::new(),
             run_id: input.run_id.clone(),
             thread_id: input.thread_id.clone(),

@@ -8,6 +8,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod ag_ui;
 mod completions;
 mod frontend_tools;
 mod http;

@@ -30,6 +30,7 @@ pub fn request(text: &str) -> ModelRequest {
         tool_choice: ToolChoice::Auto,
         settings: ModelSettings::default(),
         output_schema: None,
+        state: None,
         unknown_props: Map::new(),
         run_id: RunId::new("run"),
         thread_id: ThreadId::new("thread"),

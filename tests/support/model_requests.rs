@@ -16,6 +16,7 @@ pub fn plain() -> ModelRequest {
         tool_choice: ToolChoice::Auto,
         settings: ModelSettings::default(),
         output_schema: None,
+        state: Some(json!({ "page": 2.0 })),
         unknown_props: Map::from_iter([("model".to_owned(), "another".into())]),
         run_id: RunId::new("run-1"),
         thread_id: ThreadId::new("thread-1"),

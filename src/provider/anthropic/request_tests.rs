@@ -12,6 +12,7 @@ fn request(messages: Vec<ModelMessage>) -> ModelRequest {
         tool_choice: ToolChoice::Auto,
         settings: ModelSettings::default(),
         output_schema: None,
+        state: None,
         unknown_props: Map::from_iter([("model".to_owned(), "other".into())]),
         run_id: RunId::new("r1"),
         thread_id: ThreadId::new("t1"),

@@ -12,6 +12,7 @@ fn request(messages: Vec<ModelMessage>) -> ModelRequest {
         tool_choice: ToolChoice::Required,
         settings: ModelSettings::default(),
         output_schema: None,
+        state: None,
         unknown_props: Map::from_iter([("contents".to_owned(), "other".into())]),
         run_id: RunId::new("r1"),
         thread_id: ThreadId::new("t1"),

@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 
 use super::super::content::{
     MediaBytes, arguments_object, file_name, is_blank, join_texts, media_bytes, object_schema,
+    settings_object,
 };
+use super::super::upstream_ids::UpstreamIds;
 use super::super::{ModelMessage, ModelRequest, ModelToolCall, ModelToolResult, ProviderError};
-use super::stream::VendorState;
-use crate::protocol::forwarded_props::{ModelSettings, ToolChoice};
+use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::message::{ContentPart, MediaPart};
 use crate::protocol::tool::Tool;
 
@@ -37,7 +38,7 @@ pub(super) fn body(request: &ModelRequest) -> Result<String, ProviderError> {
         client_tools: request.tools.iter().map(client_tool).collect(),
         tool_choice: tool_choice(&request.tool_choice),
         max_steps: max_steps(&request.tool_choice),
-        model_settings: Settings::of(&request.settings),
+        model_settings: settings_object(&request.settings),
         structured_output: request
             .output_schema
             .as_ref()
@@ -62,8 +63,8 @@ struct Body<'a> {
     tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_steps: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    model_settings: Option<Settings<'a>>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    model_settings: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_output: Option<Value>,
     #[serde(skip_serializing_if = "Map::is_empty")]
@@ -125,7 +126,12 @@ fn all_messages(messages: &[ModelMessage]) -> Vec<Message<'_>> {
             }
             ModelMessage::Assistant { text, tool_calls, .. } => {
                 let assistant = open.get_or_insert_default();
-                assistant.push_step(text, tool_calls, results_at(messages, index + 1), &[]);
+                assistant.push_step(
+                    text,
+                    tool_calls,
+                    results_at(messages, index + 1),
+                    &UpstreamIds::default(),
+                );
             }
             ModelMessage::ToolResults(_) => {}
         }
@@ -143,15 +149,12 @@ fn new_messages(messages: &[ModelMessage]) -> Vec<Message<'_>> {
             vendor_state,
         }) = before.last()
     {
-        let state = vendor_state
-            .as_ref()
-            .and_then(VendorState::read)
-            .unwrap_or_default();
+        let ids = UpstreamIds::read(vendor_state.as_ref());
         let mut assistant = Assistant {
-            id: state.message_id,
+            id: ids.message_id.clone(),
             ..Assistant::default()
         };
-        assistant.push_step(text, tool_calls, results, &state.tool_call_ids);
+        assistant.push_step(text, tool_calls, results, &ids);
         return vec![Message::Assistant(assistant)];
     }
     let is_user = |message: &ModelMessage| matches!(message, ModelMessage::User { .. });
@@ -172,13 +175,13 @@ fn results_at(messages: &[ModelMessage], index: usize) -> &[ModelToolResult] {
 }
 
 impl<'a> Assistant<'a> {
-    /// Adds what the model said in one step. `vendor_ids` are the ids the server knows the calls by, in their order.
+    /// Adds what the model said in one step.
     fn push_step(
         &mut self,
         text: &'a str,
         tool_calls: &'a [ModelToolCall],
         results: &'a [ModelToolResult],
-        vendor_ids: &[String],
+        ids: &UpstreamIds,
     ) {
         if is_blank(text) && tool_calls.is_empty() {
             return;
@@ -195,7 +198,7 @@ impl<'a> Assistant<'a> {
             let content = result.map_or("", |result| &result.content);
             let tool_invocation = ToolInvocation {
                 state: "result",
-                tool_call_id: vendor_ids.get(index).unwrap_or(&call.id).clone(),
+                tool_call_id: ids.tool_call_id(index, &call.id).to_owned(),
                 tool_name: &call.name,
                 args: arguments_object(&call.arguments),
                 result: serde_json::from_str(content).unwrap_or_else(|_| content.into()),
@@ -280,44 +283,6 @@ fn max_steps(choice: &ToolChoice) -> Option<u32> {
     match choice {
         ToolChoice::Required | ToolChoice::Function(_) => Some(1),
         ToolChoice::Auto | ToolChoice::None => None,
-    }
-}
-
-#[derive(Serialize, PartialEq, Default)]
-#[serde(rename_all = "camelCase")]
-struct Settings<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_output_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    top_p: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    top_k: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    presence_penalty: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    frequency_penalty: Option<f64>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    stop_sequences: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seed: Option<i64>,
-}
-
-impl<'a> Settings<'a> {
-    /// `None` when nothing is set. Attempts are the run's own affair.
-    fn of(settings: &'a ModelSettings) -> Option<Self> {
-        let settings = Self {
-            max_output_tokens: settings.max_output_tokens,
-            temperature: settings.temperature,
-            top_p: settings.top_p,
-            top_k: settings.top_k,
-            presence_penalty: settings.presence_penalty,
-            frequency_penalty: settings.frequency_penalty,
-            stop_sequences: &settings.stop_sequences,
-            seed: settings.seed,
-        };
-        (settings != Settings::default()).then_some(settings)
     }
 }
 

@@ -44,6 +44,7 @@ fn sent(messages: Vec<ModelMessage>, owner: Option<&str>) -> Value {
         tool_choice: ToolChoice::Auto,
         settings: ModelSettings::default(),
         output_schema: None,
+        state: None,
         unknown_props: Map::new(),
         run_id: RunId::new("run"),
         thread_id: ThreadId::new("thread"),

@@ -4,31 +4,14 @@
 //! calls left open at the end of the body are ours. The mark of the end is `[DONE]`, not `finish`: the server stores the
 //! thread between the two, and stops when it is left before.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::sse_answer::SseAnswer;
+use super::super::upstream_ids::UpstreamIds;
 use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::chunk::{self, Call, Delta, Failure, Finish, Head, Outcome, Start, Tripwire};
 use crate::protocol::tool::ToolResult;
 use crate::protocol::tool_result;
-
-/// What goes back with the results of a step's calls, for a server that keeps the thread.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct VendorState {
-    /// Id under which the server stores the message.
-    pub message_id: Option<String>,
-    /// The server's ids of the message's calls, in their order.
-    pub tool_call_ids: Vec<String>,
-}
-
-impl VendorState {
-    /// Reads what an answer of this codec gave.
-    pub fn read(state: &Value) -> Option<Self> {
-        Self::deserialize(state).ok()
-    }
-}
 
 /// What the chunks said so far.
 #[derive(Debug, Default)]
@@ -305,11 +288,11 @@ impl Answer {
     fn conclude(&mut self, reason: Option<FinishReason>, events: &mut Vec<ModelEvent>) {
         let has_open = self.calls.iter().any(|call| !call.is_answered);
         if !self.calls.is_empty() {
-            let state = VendorState {
+            let ids = UpstreamIds {
                 message_id: Some(self.message_id.clone()).filter(|id| !id.is_empty()),
                 tool_call_ids: self.calls.iter().map(|call| call.id.clone()).collect(),
             };
-            events.push(ModelEvent::VendorState(json!(state)));
+            events.push(ModelEvent::VendorState(json!(ids)));
         }
         let reason = match reason {
             Some(FinishReason::ContentFilter) => Some(FinishReason::ContentFilter),

@@ -176,7 +176,7 @@ fn a_server_that_stops_behind_its_own_tools_asks_for_nothing() {
         arguments(0, "{}"),
         end(0),
         result(0, "warm", true),
-        ModelEvent::VendorState(json!({ "messageId": null, "toolCallIds": ["a"] })),
+        ModelEvent::VendorState(json!({ "toolCallIds": ["a"] })),
         finished(FinishReason::Stop),
     ];
     assert_eq!(read(&chunks), (expected, Ok(())));
@@ -218,7 +218,7 @@ fn older_names_and_members_beside_the_type_are_the_same() {
         result(1, "{\"n\":3.0}", false),
         ModelEvent::TextEnd,
         ModelEvent::Usage(usage),
-        ModelEvent::VendorState(json!({ "messageId": null, "toolCallIds": ["c", "d"] })),
+        ModelEvent::VendorState(json!({ "toolCallIds": ["c", "d"] })),
         finished(FinishReason::Stop),
     ];
     assert_eq!(read(&chunks), (expected, Ok(())));
@@ -243,7 +243,7 @@ fn a_call_that_waits_for_a_person_is_answered_with_the_reason() {
             arguments(0, "{}"),
             end(0),
             result(0, content, true),
-            ModelEvent::VendorState(json!({ "messageId": null, "toolCallIds": ["a"] })),
+            ModelEvent::VendorState(json!({ "toolCallIds": ["a"] })),
             finished(FinishReason::ToolCalls),
         ];
         assert_eq!(read(&chunks), (expected, Ok(())), "{kind}");

@@ -22,6 +22,7 @@ fn request() -> ModelRequest {
         tool_choice: ToolChoice::Auto,
         settings: ModelSettings::default(),
         output_schema: None,
+        state: None,
         unknown_props: Map::new(),
         run_id: RunId::new("r1"),
         thread_id: ThreadId::new("t1"),

@@ -16,6 +16,7 @@ fn request(messages: Vec<ModelMessage>) -> ModelRequest {
             ..ModelSettings::default()
         },
         output_schema: None,
+        state: None,
         unknown_props: Map::from_iter([("store".to_owned(), true.into())]),
         run_id: RunId::new("r1"),
         thread_id: ThreadId::new("t1"),
