@@ -236,14 +236,14 @@ impl<'a, C: Clock> Pace<'a, C> {
 
     /// One timer serves all waits: it is only replaced by an earlier one, and may fire early, which harms nothing.
     fn poll_timer(&mut self, due_ms: u64, context: &mut Context<'_>) -> Poll<()> {
+        // A day at most: platform timers overflow above 2^31 ms. Never in the past: a timer that was set for now would
+        // be replaced at every poll, and never fire.
+        let now_ms = self.clock.now_ms();
+        let due_ms = due_ms.clamp(now_ms, now_ms.saturating_add(86_400_000));
         let is_late = self.timer.as_ref().is_none_or(|(timer_ms, _)| *timer_ms > due_ms);
         if is_late {
-            // A day at most: platform timers overflow above 2^31 ms.
-            let pause_ms = due_ms.saturating_sub(self.clock.now_ms()).min(86_400_000);
-            self.timer = Some((
-                self.clock.now_ms().saturating_add(pause_ms),
-                Box::pin(self.clock.sleep(pause_ms)),
-            ));
+            let sleep = self.clock.sleep(due_ms.saturating_sub(now_ms));
+            self.timer = Some((due_ms, Box::pin(sleep)));
         }
         let Some((_, sleep)) = &mut self.timer else {
             return Poll::Pending;
@@ -253,5 +253,49 @@ impl<'a, C: Clock> Pace<'a, C> {
             self.timer = None;
         }
         polled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use futures::task::noop_waker_ref;
+
+    use super::*;
+
+    /// A clock whose timers need a turn of the platform, also those that are due at once.
+    #[derive(Default)]
+    struct PlatformLikeClock {
+        started: Cell<usize>,
+    }
+
+    impl Clock for PlatformLikeClock {
+        fn now_ms(&self) -> u64 {
+            10
+        }
+
+        fn sleep(&self, _ms: u64) -> impl Future<Output = ()> + 'static {
+            self.started.set(self.started.get() + 1);
+            let mut has_turned = false;
+            poll_fn(move |_| {
+                if std::mem::replace(&mut has_turned, true) {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+        }
+    }
+
+    #[test]
+    fn a_timer_for_what_is_overdue_is_set_once_and_fires() {
+        let (clock, cancel) = (PlatformLikeClock::default(), CancelSignal::default());
+        let agent: AgentConfig = serde_json::from_str(r#"{"id":"x","provider":"demo"}"#).unwrap();
+        let mut pace = Pace::new(&clock, &cancel, &agent);
+        let mut context = Context::from_waker(noop_waker_ref());
+        assert_eq!(pace.poll_timer(5, &mut context), Poll::Pending);
+        assert_eq!(pace.poll_timer(5, &mut context), Poll::Ready(()));
+        assert_eq!(clock.started.get(), 1);
     }
 }
