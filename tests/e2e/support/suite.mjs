@@ -28,14 +28,15 @@ export const stubAgent = (upstream, { id = "stub", ...options } = {}) => ({
 
 /**
  * Starts the suite's Worker before its tests and stops it after them. `agents` gets the upstream's stub agent
- * builder; by default there is one agent, `stub`.
+ * builder; by default there is one agent, `stub`. `vars` may be a function of the upstream.
  */
-export function suite({ agents = (stub) => [stub()], ...options } = {}) {
+export function suite({ agents = (stub) => [stub()], vars = {}, ...options } = {}) {
   const shared = {};
   const start = async () => {
     const stub = (agent) => stubAgent(shared.upstream, agent);
     shared.worker = await startWorker({
       agents: agents(stub),
+      vars: typeof vars === "function" ? vars(shared.upstream) : vars,
       ...options,
       secrets: { OPENAI_API_KEY: API_KEY, ...options.secrets },
     });
