@@ -5,7 +5,7 @@ PORT ?= 8787
 export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
 
-.PHONY: dev test build size deploy setup
+.PHONY: dev test test-mastra build size deploy setup
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
@@ -23,6 +23,10 @@ test: setup
 	node scripts/build.mjs
 	node scripts/size.mjs
 	npm run e2e
+
+## The Worker in front of a real Mastra server, whose packages are large
+test-mastra: build
+	node scripts/mastra.mjs
 
 ## build/index.js and build/index_bg.wasm
 build: setup
