@@ -20,9 +20,8 @@ use crate::config::agents::OnDisconnect;
 use crate::protocol::event::Event;
 use crate::run::ports::{Clock, EventSink, ViewersGone};
 
-/// How long a flush waits for a viewer that was up to date to take its bytes, in milliseconds. Waiting paces the run
-/// to a client that reads, and shows a lost one at this flush and not at the next.
-const TAKE_WAIT_MS: u64 = 250;
+/// How long a flush waits for a client that lags, in milliseconds. Waiting paces the run to a client that reads.
+const LAG_WAIT_MS: u64 = 250;
 
 /// How long viewers may take to receive the rest after the end of the run, in milliseconds.
 const CLOSE_WAIT_MS: u64 = 30_000;
@@ -92,30 +91,25 @@ impl Viewers {
         }
     }
 
-    /// Says whether a viewer was up to date before.
-    fn deliver(&self, bytes: &[u8]) -> bool {
+    fn deliver(&self, bytes: &[u8]) {
         let now_ms = PlatformClock.now_ms();
-        let list = self.list.borrow();
-        let was_current = list.iter().any(|viewer| viewer.is_current());
-        for viewer in list.iter() {
+        for viewer in self.list.borrow().iter() {
             viewer.push(bytes, now_ms);
         }
-        was_current
     }
 
-    /// Waits while every viewer is behind: a short while for one that was up to date, and as long as a full queue may
-    /// stay full when all are full. So the fastest viewer paces the run.
-    async fn settle(&self, was_current: bool) {
-        if was_current {
-            let one_current =
-                |list: &[Rc<Viewer>]| list.iter().any(|viewer| viewer.is_current() || viewer.is_gone());
-            self.wait(TAKE_WAIT_MS, one_current).await;
-        }
+    /// Waits while every viewer lags: a short while, and as long as a full queue may stay full when all are full. So
+    /// the fastest viewer paces the run.
+    async fn settle(&self) {
         self.remove_gone();
-        let one_has_room = |list: &[Rc<Viewer>]| {
-            list.is_empty() || list.iter().any(|viewer| !viewer.is_full() || viewer.is_gone())
+        let any = |list: &[Rc<Viewer>], holds: fn(&Viewer) -> bool| {
+            list.is_empty() || list.iter().any(|viewer| holds(viewer) || viewer.is_gone())
         };
-        if !self.wait(QUEUE_FULL_MAX_MS, one_has_room).await {
+        self.wait(LAG_WAIT_MS, |list| any(list, Viewer::keeps_up)).await;
+        if !self
+            .wait(QUEUE_FULL_MAX_MS, |list| any(list, |viewer| !viewer.is_full()))
+            .await
+        {
             for viewer in self.list.borrow().iter() {
                 viewer.abort("the client does not read");
             }
@@ -187,14 +181,12 @@ impl EventSink for Outlet {
     }
 
     async fn flush(&mut self) -> Result<(), ViewersGone> {
-        let was_current = if !self.ends.is_empty() {
+        if !self.ends.is_empty() {
             self.viewers.log.borrow_mut().append(&self.frames, &self.ends);
-            self.viewers.deliver(&self.frames)
+            self.viewers.deliver(&self.frames);
         } else if self.wants_keep_alive {
-            self.viewers.deliver(sse::KEEP_ALIVE)
-        } else {
-            false
-        };
+            self.viewers.deliver(sse::KEEP_ALIVE);
+        }
         self.frames.clear();
         self.ends.clear();
         self.wants_keep_alive = false;
@@ -203,7 +195,7 @@ impl EventSink for Outlet {
             self.viewers.close();
             return Ok(());
         }
-        self.viewers.settle(was_current).await;
+        self.viewers.settle().await;
         match self.on_disconnect {
             OnDisconnect::Stop if self.viewers.list.borrow().is_empty() => Err(ViewersGone),
             OnDisconnect::Stop | OnDisconnect::Continue => Ok(()),

@@ -2,15 +2,63 @@
 //!
 //! The `worker` crate's own reader turns an aborted body into a clean end; here an error stays an error.
 
-use js_sys::{Promise, Reflect, Uint8Array};
+use js_sys::{ArrayBuffer, Promise, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
-use web_sys::{ReadableStream, ReadableStreamDefaultReader};
+use web_sys::{ReadableStream, ReadableStreamByobReader, ReadableStreamDefaultReader};
+
+/// Most bytes taken at once: what has arrived meanwhile comes in one read, however small its pieces were sent.
+const READ_MAX_BYTES: u32 = 64 * 1024;
 
 /// Reads one stream.
 #[derive(Debug)]
 pub struct ChunkReader {
-    reader: Option<ReadableStreamDefaultReader>,
+    reader: Option<Reader>,
+}
+
+#[derive(Debug)]
+enum Reader {
+    /// A stream of the platform's own, read into the one buffer that goes back and forth.
+    Bytes(ReadableStreamByobReader, ArrayBuffer),
+    /// A stream made in JavaScript, which has chunks of its own.
+    Chunks(ReadableStreamDefaultReader),
+}
+
+impl Reader {
+    fn new(stream: &ReadableStream) -> Result<Self, JsValue> {
+        match ReadableStreamByobReader::new(stream) {
+            Ok(reader) => Ok(Self::Bytes(reader, ArrayBuffer::new(READ_MAX_BYTES))),
+            Err(_) => ReadableStreamDefaultReader::new(stream).map(Self::Chunks),
+        }
+    }
+
+    fn read(&self) -> Promise {
+        match self {
+            Self::Bytes(reader, buffer) => reader.read_with_array_buffer_view(&Uint8Array::new(buffer)),
+            Self::Chunks(reader) => reader.read(),
+        }
+    }
+
+    /// `{done: true}` = `None`, `{value: Uint8Array}` = its bytes.
+    fn take(&mut self, result: &JsValue) -> Result<Option<Vec<u8>>, String> {
+        let member = |name: &str| Reflect::get(result, &name.into()).map_err(|error| describe(&error));
+        if member("done")?.is_truthy() {
+            return Ok(None);
+        }
+        let chunk = member("value")?.dyn_into::<Uint8Array>();
+        let chunk = chunk.map_err(|_| "a chunk is not bytes".to_owned())?;
+        if let Self::Bytes(_, buffer) = self {
+            *buffer = chunk.buffer();
+        }
+        Ok(Some(chunk.to_vec()))
+    }
+
+    fn cancel(&self) -> Promise {
+        match self {
+            Self::Bytes(reader, _) => reader.cancel(),
+            Self::Chunks(reader) => reader.cancel(),
+        }
+    }
 }
 
 impl ChunkReader {
@@ -19,31 +67,23 @@ impl ChunkReader {
     /// # Errors
     /// The platform's words when somebody else reads the stream.
     pub fn new(stream: Option<ReadableStream>) -> Result<Self, String> {
-        let reader = stream
-            .map(|stream| ReadableStreamDefaultReader::new(&stream))
-            .transpose()
-            .map_err(|error| describe(&error))?;
-        Ok(Self { reader })
+        let reader = stream.map(|stream| Reader::new(&stream)).transpose();
+        reader
+            .map(|reader| Self { reader })
+            .map_err(|error| describe(&error))
     }
 
     /// The next bytes; `None` at the end, and after an error.
     pub async fn next_chunk(&mut self) -> Option<Result<Vec<u8>, String>> {
-        let reading = self.reader.as_ref()?.read();
-        let chunk = match JsFuture::from(reading).await {
-            Ok(result) => bytes_of(&result),
+        let reader = self.reader.as_mut()?;
+        let chunk = match JsFuture::from(reader.read()).await {
+            Ok(result) => reader.take(&result),
             Err(error) => Err(describe(&error)),
         };
-        match chunk {
-            Ok(Some(bytes)) => Some(Ok(bytes)),
-            Ok(None) => {
-                self.reader = None;
-                None
-            }
-            Err(error) => {
-                self.reader = None;
-                Some(Err(error))
-            }
+        if !matches!(chunk, Ok(Some(_))) {
+            self.reader = None;
         }
+        chunk.transpose()
     }
 }
 
@@ -53,18 +93,6 @@ impl Drop for ChunkReader {
             ignore(reader.cancel());
         }
     }
-}
-
-/// `{done: true}` = `None`, `{value: Uint8Array}` = its bytes.
-fn bytes_of(result: &JsValue) -> Result<Option<Vec<u8>>, String> {
-    let member = |name: &str| Reflect::get(result, &name.into()).map_err(|error| describe(&error));
-    if member("done")?.is_truthy() {
-        return Ok(None);
-    }
-    let chunk = member("value")?.dyn_into::<Uint8Array>();
-    chunk
-        .map(|bytes| Some(bytes.to_vec()))
-        .map_err(|_| "a chunk is not bytes".to_owned())
 }
 
 /// Lets a promise run on. Its outcome changes nothing, but a rejection nobody handles would be reported as a fault.

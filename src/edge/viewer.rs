@@ -15,6 +15,9 @@ use web_sys::{ReadableStream, WritableStream, WritableStreamDefaultWriter};
 
 use super::stream::ignore;
 
+/// With this many bytes waiting a client lags behind.
+const LAG_BYTES: usize = 64 * 1024;
+
 /// A queue of this many bytes is full.
 pub const QUEUE_FULL_BYTES: usize = 1024 * 1024;
 
@@ -50,7 +53,6 @@ pub struct Viewer {
 struct State {
     queue: Vec<u8>,
     phase: Phase,
-    is_writing: bool,
     full_since_ms: Option<u64>,
     pump: Option<Waker>,
 }
@@ -82,7 +84,6 @@ impl Viewer {
             state: RefCell::new(State {
                 queue: backlog.to_vec(),
                 phase: Phase::Open,
-                is_writing: false,
                 full_since_ms: None,
                 pump: None,
             }),
@@ -112,10 +113,9 @@ impl Viewer {
         }
     }
 
-    /// Whether everything pushed has been taken by the platform.
-    pub fn is_current(&self) -> bool {
-        let state = self.state.borrow();
-        state.queue.is_empty() && !state.is_writing
+    /// Whether little waits to be written: the client keeps up.
+    pub fn keeps_up(&self) -> bool {
+        self.state.borrow().queue.len() < LAG_BYTES
     }
 
     /// Whether the queue is full.
@@ -159,7 +159,6 @@ impl Viewer {
                 }
                 Task::Stop => break,
             };
-            self.state.borrow_mut().is_writing = false;
             if written.is_err() {
                 self.end();
             }
@@ -176,7 +175,6 @@ impl Viewer {
                 // The one copy out of our memory.
                 let chunk = Uint8Array::from(state.queue.as_slice());
                 state.queue.clear();
-                state.is_writing = true;
                 Poll::Ready(Task::Write(chunk))
             }
             Phase::Closing => Poll::Ready(Task::Close),
