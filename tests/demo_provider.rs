@@ -46,6 +46,7 @@ fn answered(mut request: ModelRequest, results: &[(&str, &str, bool)]) -> ModelR
         tool_call_id: id(index),
         name: (*name).to_owned(),
         content: (*content).to_owned(),
+        images: vec![],
         is_error: *is_error,
     };
     request.messages.push(ModelMessage::Assistant {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::decode::InputError;
 use super::json;
+use super::message::{MediaPart, MediaSource};
 use super::tool::ToolResult;
 
 /// Failure text for a client that says only that the call failed.
@@ -144,6 +145,30 @@ pub fn model_text(content: &str) -> String {
     }
 }
 
+/// The pictures of an MCP result, for models that take some in a result.
+pub fn model_images(content: &str) -> Vec<MediaPart> {
+    // Most results are no MCP results and need no parse.
+    if !content.starts_with('{') || !content.contains("\"image\"") {
+        return Vec::new();
+    }
+    let value = json::parse(content).unwrap_or_default();
+    let items = value.get("content").and_then(Value::as_array);
+    let image = |item: &Value| {
+        let text = |member: &str| item.get(member).and_then(Value::as_str).map(str::to_owned);
+        (text("type")? == "image").then_some(())?;
+        let source = MediaSource::Data {
+            value: text("data")?,
+            mime_type: text("mimeType")?,
+        };
+        Some(MediaPart {
+            source,
+            id: None,
+            metadata: None,
+        })
+    };
+    items.into_iter().flatten().filter_map(image).collect()
+}
+
 /// The text of one MCP content item; `None` when it is not one.
 fn item_text(item: &Value) -> Option<String> {
     let text = |pointer: &str| item.pointer(pointer).and_then(Value::as_str);
@@ -273,6 +298,29 @@ mod tests {
         ] {
             let message = message.to_owned();
             assert_eq!(decode(body), Err(InputError::Malformed { message }));
+        }
+    }
+
+    #[test]
+    fn pictures_of_an_mcp_result_are_found() {
+        let content = r#"{"content":[{"type":"text","text":"a"},{"type":"image","data":"AA==","mimeType":"image/png"},
+            {"type":"image","data":1}]}"#;
+        let image = MediaPart {
+            source: MediaSource::Data {
+                value: "AA==".to_owned(),
+                mime_type: "image/png".to_owned(),
+            },
+            id: None,
+            metadata: None,
+        };
+        assert_eq!(model_images(content), [image]);
+        for content in [
+            "\"image\"",
+            "{\"image\"",
+            r#"{"content":"image"}"#,
+            r#"{"type":"image"}"#,
+        ] {
+            assert_eq!(model_images(content), []);
         }
     }
 

@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use crate::protocol::event::TokenUsage;
 use crate::protocol::forwarded_props::{ModelSettings, ToolChoice};
 use crate::protocol::id::{ResourceId, RunId, ThreadId};
-use crate::protocol::message::ContentPart;
+use crate::protocol::message::{ContentPart, MediaPart};
 use crate::protocol::tool::Tool;
 use table::Wire;
 
@@ -300,6 +300,9 @@ pub struct ModelToolResult {
     pub name: String,
     /// Result text; MCP text parts are already flattened.
     pub content: String,
+    /// Pictures of a result of this run, which `content` names: for wires whose results may have some. A stored result
+    /// has none, so that old pictures do not fill every later request.
+    pub images: Vec<MediaPart>,
     /// Whether the call failed.
     pub is_error: bool,
 }

@@ -11,6 +11,7 @@ use super::prompt;
 use crate::config::agents::FrontendTools;
 use crate::protocol::id::{ToolCallAddress, ToolCallId};
 use crate::protocol::tool::{ToolCall, ToolResult};
+use crate::protocol::tool_result;
 use crate::provider::{ModelMessage, codec};
 use crate::store::RunStatus;
 use crate::tool::toolbox::ToolOwner;
@@ -218,7 +219,10 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                 .iter()
                 .find(|(id, _)| *id == call.id)
                 .map(|(_, result)| result.clone());
-            prompt::model_result(call, &found.unwrap_or_else(ToolResult::interrupted), max_bytes)
+            let found = found.unwrap_or_else(ToolResult::interrupted);
+            let mut told = prompt::model_result(call, &found, max_bytes);
+            told.images = tool_result::model_images(&found.content);
+            told
         });
         let answers: Vec<_> = answers.collect();
         self.conversation.push(ModelMessage::Assistant {

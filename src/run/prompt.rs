@@ -145,6 +145,7 @@ pub fn model_result(call: &ToolCall, result: &ToolResult, max_bytes: usize) -> M
         tool_call_id,
         name: call.name.clone(),
         content,
+        images: Vec::new(),
         is_error: result.is_error,
     }
 }

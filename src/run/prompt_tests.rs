@@ -23,6 +23,7 @@ fn answer(call: &str, name: &str, content: &str, is_error: bool) -> ModelToolRes
         tool_call_id,
         name,
         content,
+        images: vec![],
         is_error,
     }
 }

@@ -416,3 +416,46 @@ fn a_server_that_asks_is_answered() {
     );
     assert_eq!(message(&requests[5])["error"]["code"], -32601);
 }
+
+#[test]
+fn pictures_reach_a_model_that_takes_them_in_results() {
+    let frames = |events: &[Value]| -> String {
+        let frame = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+        events.iter().map(frame).collect()
+    };
+    let block = json!({"type": "tool_use", "id": "toolu_1", "name": "docs_echo", "input": {}});
+    let calls = frames(&[
+        json!({"type": "message_start", "message": {"id": "msg_1", "role": "assistant", "content": []}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": block}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{}"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
+        json!({"type": "message_stop"}),
+    ]);
+    let says = frames(&[
+        json!({"type": "message_start", "message": {"id": "msg_2", "role": "assistant", "content": []}}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+        json!({"type": "message_stop"}),
+    ]);
+    let mut scene = Scene::new(
+        json!({"provider": "anthropic", "model": "claude-sonnet-4-5"}),
+        vec![Answer::ok(calls), Answer::ok(says)],
+    );
+    scene.tools.mcp = vec![Rc::new(server())];
+    let draw = |request: &HttpRequest| {
+        let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
+        as_json(request, &json!({ "content": [image] }))
+    };
+    let played = scene.server(URL, serve(draw)).play(&body());
+    assert_eq!(
+        results(&played),
+        [r#"c1 {"content":[{"type":"image","data":"AA==","mimeType":"image/png"}]}"#]
+    );
+    assert_eq!(
+        played.upstream_body(1)["messages"][2]["content"][0]["content"],
+        json!([
+            {"type": "text", "text": "[image/png]"},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
+        ])
+    );
+}

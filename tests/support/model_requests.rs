@@ -173,6 +173,7 @@ fn result(id: &str, name: &str, content: &str, is_error: bool) -> ModelToolResul
         tool_call_id: id.to_owned(),
         name: name.to_owned(),
         content: content.to_owned(),
+        images: vec![],
         is_error,
     }
 }

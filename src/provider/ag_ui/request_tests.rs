@@ -26,6 +26,7 @@ fn step(id: &str, vendor_state: Option<Value>) -> Vec<ModelMessage> {
         tool_call_id: id.to_owned(),
         name: "pick".to_owned(),
         content: "red".to_owned(),
+        images: vec![],
         is_error: false,
     };
     vec![

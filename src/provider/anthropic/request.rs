@@ -112,13 +112,20 @@ enum Block<'a> {
     ToolResult {
         tool_use_id: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
-        content: Option<&'a str>,
+        content: Option<ResultContent<'a>>,
         #[serde(skip_serializing_if = "is_false")]
         is_error: bool,
     },
     /// Thinking of an answer of this run, as it came.
     #[serde(untagged)]
     Opaque(&'a Value),
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ResultContent<'a> {
+    Text(&'a str),
+    Blocks(Vec<Block<'a>>),
 }
 
 #[derive(Serialize)]
@@ -204,9 +211,17 @@ fn tool_use(call: &ModelToolCall) -> Block<'_> {
 }
 
 fn tool_result(result: &ModelToolResult) -> Block<'_> {
+    let text = Some(result.content.as_str()).filter(|content| !is_blank(content));
+    let images: Vec<Block<'_>> = result.images.iter().filter_map(image).collect();
+    let content = if images.is_empty() {
+        text.map(ResultContent::Text)
+    } else {
+        let text = text.map(|text| Block::Text { text });
+        Some(ResultContent::Blocks(text.into_iter().chain(images).collect()))
+    };
     Block::ToolResult {
         tool_use_id: &result.tool_call_id,
-        content: Some(result.content.as_str()).filter(|content| !is_blank(content)),
+        content,
         is_error: result.is_error,
     }
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::protocol::forwarded_props::ModelSettings;
 use crate::protocol::id::{RunId, ThreadId};
+use crate::protocol::message::MediaSource;
 use crate::provider::Secret;
 use crate::provider::table::Wire;
 
@@ -59,8 +60,34 @@ fn result(id: &str, content: &str) -> ModelMessage {
         tool_call_id: id.to_owned(),
         name: "f".to_owned(),
         content: content.to_owned(),
+        images: vec![],
         is_error: false,
     }])
+}
+
+#[test]
+fn a_result_may_have_pictures() {
+    let mut answer = result("c1", "[image/png]");
+    let source = MediaSource::Data {
+        value: "AA==".to_owned(),
+        mime_type: "image/png".to_owned(),
+    };
+    if let ModelMessage::ToolResults(results) = &mut answer {
+        results[0].images = vec![MediaPart {
+            source,
+            id: None,
+            metadata: None,
+        }];
+    }
+    let messages = vec![says("Hi"), said("", &[("c1", "{}")], None), answer];
+    let written = written("claude-sonnet-4-5", &request(messages));
+    assert_eq!(
+        written["messages"][2]["content"][0]["content"],
+        json!([
+            { "type": "text", "text": "[image/png]" },
+            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "AA==" } }
+        ])
+    );
 }
 
 #[test]

@@ -30,6 +30,7 @@ fn results(ids: &[&str]) -> ModelMessage {
         tool_call_id: (*id).to_owned(),
         name: "pick".to_owned(),
         content: format!("result of {id}"),
+        images: vec![],
         is_error: false,
     };
     ModelMessage::ToolResults(ids.iter().map(result).collect())

@@ -58,6 +58,7 @@ fn calling(vendor_state: Option<Value>) -> [ModelMessage; 2] {
         tool_call_id: "c1".to_owned(),
         name: "f".to_owned(),
         content: "done".to_owned(),
+        images: vec![],
         is_error: false,
     };
     [

@@ -107,10 +107,17 @@ enum Item<'a> {
         #[serde(rename = "type")]
         kind: &'static str,
         call_id: &'a str,
-        output: &'a str,
+        output: Output<'a>,
     },
     /// Reasoning of an answer of this run, as it came.
     Opaque(&'a Value),
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Text(&'a str),
+    Parts(Vec<Part<'a>>),
 }
 
 #[derive(Serialize)]
@@ -207,10 +214,23 @@ fn call(call: &ModelToolCall) -> Item<'_> {
 }
 
 fn result(result: &ModelToolResult) -> Item<'_> {
+    let images: Vec<Part<'_>> = result
+        .images
+        .iter()
+        .filter_map(|media| image(&media.source))
+        .collect();
+    let output = if images.is_empty() {
+        Output::Text(&result.content)
+    } else {
+        let text = Part::Text {
+            text: &result.content,
+        };
+        Output::Parts(std::iter::once(text).chain(images).collect())
+    };
     Item::Result {
         kind: "function_call_output",
         call_id: &result.tool_call_id,
-        output: &result.content,
+        output,
     }
 }
 

@@ -151,3 +151,34 @@ fn a_part_nobody_there_can_take_is_left_out() {
     ] }]);
     assert_eq!(written("gpt-5", &request)["input"], expected);
 }
+
+#[test]
+fn a_result_may_have_pictures() {
+    let source = MediaSource::Data {
+        value: "AA==".to_owned(),
+        mime_type: "image/png".to_owned(),
+    };
+    let result = ModelToolResult {
+        tool_call_id: "c1".to_owned(),
+        name: "f".to_owned(),
+        content: "[image/png]".to_owned(),
+        images: vec![MediaPart {
+            source,
+            id: None,
+            metadata: None,
+        }],
+        is_error: false,
+    };
+    let written = written("gpt-5", &request(vec![ModelMessage::ToolResults(vec![result])]));
+    assert_eq!(
+        written["input"],
+        json!([{
+            "type": "function_call_output",
+            "call_id": "c1",
+            "output": [
+                { "type": "input_text", "text": "[image/png]" },
+                { "type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,AA==" }
+            ]
+        }])
+    );
+}
