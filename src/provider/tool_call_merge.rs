@@ -45,7 +45,10 @@ struct Call {
     name: String,
     arguments: String,
     progress: Progress,
+    /// END was sent.
     is_ended: bool,
+    /// No later piece can be meant for it. Repeats of its name may still follow its END (B026).
+    is_over: bool,
 }
 
 impl ToolCallMerge {
@@ -62,8 +65,22 @@ impl ToolCallMerge {
             }
             Found::Nothing => return,
         };
-        if let Some(call) = self.calls.get_mut(slot).filter(|call| !call.is_ended) {
+        if let Some(call) = self.calls.get_mut(slot).filter(|call| !call.is_over) {
             call.take(slot, &piece, events);
+        }
+        self.end_whole(events);
+    }
+
+    /// Ends the calls that nothing can be added to, in slot order: they may run while the next is still written (D8). An
+    /// empty object waits, because some servers send one ahead of the real arguments.
+    fn end_whole(&mut self, events: &mut Vec<ModelEvent>) {
+        for (slot, call) in self.calls.iter_mut().enumerate() {
+            if !call.is_ended {
+                if !call.progress.is_complete || !call.progress.has_members || call.fault().is_some() {
+                    break;
+                }
+                call.send_end(slot, events);
+            }
         }
     }
 
@@ -138,7 +155,7 @@ impl ToolCallMerge {
     pub fn end_written_out(&mut self, events: &mut Vec<ModelEvent>) {
         let is_complete =
             |call: &Call| call.is_ended || (call.progress.is_complete && call.fault().is_none());
-        if self.has_open() && self.calls.iter().all(is_complete) {
+        if self.calls.iter().all(is_complete) {
             self.end_all(events);
         }
     }
@@ -178,7 +195,7 @@ impl ToolCallMerge {
         self.calls
             .iter()
             .enumerate()
-            .rfind(|(_, call)| !call.is_ended && is_meant(call))
+            .rfind(|(_, call)| !call.is_over && is_meant(call))
     }
 }
 
@@ -227,6 +244,9 @@ impl Call {
         set_once(&mut self.id, piece.id);
         set_once(&mut self.key, piece.key);
         self.index = self.index.or(piece.index);
+        if self.is_ended {
+            return;
+        }
         let delta = self.append(piece.arguments);
         if !self.name.is_empty() {
             push_arguments(slot, delta, events);
@@ -267,6 +287,11 @@ impl Call {
     }
 
     fn end(&mut self, slot: usize, events: &mut Vec<ModelEvent>) {
+        self.is_over = true;
+        self.send_end(slot, events);
+    }
+
+    fn send_end(&mut self, slot: usize, events: &mut Vec<ModelEvent>) {
         if !self.is_ended && !self.name.is_empty() {
             self.is_ended = true;
             events.push(ModelEvent::ToolCallEnd { slot });
@@ -297,6 +322,8 @@ struct Progress {
     is_escaped: bool,
     /// The brace that opened the object is closed.
     is_complete: bool,
+    /// Something but blanks stands between the braces.
+    has_members: bool,
 }
 
 impl Progress {
@@ -305,9 +332,15 @@ impl Progress {
             match byte {
                 _ if self.is_escaped => self.is_escaped = false,
                 b'\\' if self.is_in_string => self.is_escaped = true,
-                b'"' => self.is_in_string = !self.is_in_string,
+                b'"' => {
+                    self.has_members = true;
+                    self.is_in_string = !self.is_in_string;
+                }
                 _ if self.is_in_string => {}
-                b'{' | b'[' => self.depth += 1,
+                b'{' | b'[' => {
+                    self.has_members |= self.depth > 0;
+                    self.depth += 1;
+                }
                 b'}' | b']' => {
                     self.depth = self.depth.saturating_sub(1);
                     self.is_complete |= self.depth == 0 && byte == b'}';

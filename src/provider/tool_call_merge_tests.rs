@@ -305,6 +305,27 @@ fn deltas_may_name_a_call_by_a_key_of_their_own() {
 }
 
 #[test]
+fn a_call_ends_once_nothing_can_be_added_to_it_and_never_before_an_earlier_one() {
+    let mut calls = ToolCallMerge::default();
+    let mut events = Vec::new();
+    let mut take = |piece| {
+        calls.take(piece, &mut events);
+        lines(&std::mem::take(&mut events))
+    };
+    assert_eq!(
+        take(piece("a", 0, "f", "{\"x\":{}")),
+        ["0 start f a", "0 {\"x\":{}"]
+    );
+    assert_eq!(take(piece("b", 1, "g", "[1]")), ["1 start g b", "1 [1]"]);
+    assert_eq!(take(piece("", 0, "", "}")), ["0 }", "0 end"]);
+    assert_eq!(take(piece("", 0, "f", "")), Vec::<String>::new());
+    assert_eq!(
+        take(piece("c", 2, "h", "{\"x\":1}")),
+        ["2 start h c", "2 {\"x\":1}"]
+    );
+}
+
+#[test]
 fn text_ends_calls_whose_arguments_are_written_out_and_no_others() {
     let mut calls = ToolCallMerge::default();
     let mut events = Vec::new();

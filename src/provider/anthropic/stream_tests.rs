@@ -159,8 +159,8 @@ fn interleaved_and_unnumbered_blocks_find_their_calls() {
         call_start(1, "b", "f"),
         arguments(1, "{\"b\":"),
         arguments(0, "{\"a\":1}"),
-        arguments(1, "2}"),
         ModelEvent::ToolCallEnd { slot: 0 },
+        arguments(1, "2}"),
         ModelEvent::ToolCallEnd { slot: 1 },
         ModelEvent::Finish(FinishReason::ToolCalls),
     ];
