@@ -75,6 +75,27 @@ pub struct ModelSettings {
     pub max_retries: Option<u32>,
 }
 
+impl ModelSettings {
+    /// Names, as a run writes them, of the settings that are given and reach the model.
+    pub fn given(&self) -> Vec<&'static str> {
+        let given = [
+            ("maxOutputTokens", self.max_output_tokens.is_some()),
+            ("temperature", self.temperature.is_some()),
+            ("topP", self.top_p.is_some()),
+            ("topK", self.top_k.is_some()),
+            ("presencePenalty", self.presence_penalty.is_some()),
+            ("frequencyPenalty", self.frequency_penalty.is_some()),
+            ("stopSequences", !self.stop_sequences.is_empty()),
+            ("seed", self.seed.is_some()),
+        ];
+        given
+            .into_iter()
+            .filter(|(_, is_given)| *is_given)
+            .map(|(name, _)| name)
+            .collect()
+    }
+}
+
 /// Whether and what the model must call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolChoice {

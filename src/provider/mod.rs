@@ -40,6 +40,11 @@ pub trait Provider {
         false
     }
 
+    /// Model settings the vendor has no name for, as a run writes them: dropped, with a warning in the log.
+    fn unknown_settings(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// A decoder for one response body with status 200.
     fn decoder(&self) -> Box<dyn ModelDecoder>;
 

@@ -39,7 +39,7 @@ use crate::protocol::id::{ObjectAddress, ResourceId, ThreadId, ToolCallId};
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::message::Message;
 use crate::protocol::tool::ToolResult;
-use crate::provider::{FinishReason, ModelMessage, ModelRequest, ModelTarget, ProviderError};
+use crate::provider::{FinishReason, ModelMessage, ModelRequest, ModelTarget, ProviderError, codec};
 use crate::store::{
     BeginRun, Begun, DatabaseError, Persistence, PersistentRun, RunStatus, Store, StoreError,
 };
@@ -138,6 +138,7 @@ pub async fn run<P: Ports, S: EventSink>(
     head: oneshot::Sender<Result<(), RunRefusal>>,
 ) -> RunEnd {
     let mut run = Run::new(setup, ports, control, sink, head);
+    run.warn_of_settings();
     if let Err(refusal) = run.begin().await {
         run.emitter.refuse(refusal);
         run.leave_servers().await;
@@ -204,6 +205,19 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             setup,
             ports,
             control,
+        }
+    }
+
+    /// Settings the upstream has no name for are dropped, not refused (2.1).
+    fn warn_of_settings(&self) {
+        let unknown = codec(self.setup.target.wire).unknown_settings();
+        let given = plan::settings(&self.setup.agent, &self.setup.input.forwarded_props).given();
+        for setting in given.into_iter().filter(|setting| unknown.contains(setting)) {
+            self.ports.log().line(
+                Level::Warn,
+                "model_setting_dropped",
+                &[("runId", &self.setup.input.run_id), ("setting", &setting)],
+            );
         }
     }
 

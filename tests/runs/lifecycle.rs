@@ -362,3 +362,18 @@ fn usage_goes_to_peers_that_know_it() {
         &json!({"type": "RUN_FINISHED", "threadId": "t", "runId": "r"})
     );
 }
+
+#[test]
+fn a_setting_the_upstream_lacks_is_dropped_with_a_warning() {
+    let mut body = body();
+    body["forwardedProps"] = json!({"modelSettings": {"topK": 3, "topP": 0.5, "maxRetries": 1}});
+    let played = Scene::new(json!({}), vec![Answer::ok(answer("ok"))]).play(&body);
+    let asked = played.upstream_body(0);
+    assert_eq!((&asked["top_p"], &asked["top_k"]), (&json!(0.5), &Value::Null));
+    let log = played.ports.log.0.borrow();
+    let warnings: Vec<&String> = log
+        .iter()
+        .filter(|line| line.contains("model_setting_dropped"))
+        .collect();
+    assert_eq!(warnings, ["Warn model_setting_dropped runId=r setting=topK"]);
+}

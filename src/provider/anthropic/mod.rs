@@ -48,6 +48,10 @@ impl Provider for Anthropic {
         }))
     }
 
+    fn unknown_settings(&self) -> &'static [&'static str] {
+        &["presencePenalty", "frequencyPenalty", "seed"]
+    }
+
     fn decoder(&self) -> Box<dyn ModelDecoder> {
         Box::new(SseAnswerDecoder::new(stream::Answer::default()))
     }

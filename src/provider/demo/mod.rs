@@ -62,6 +62,18 @@ impl Provider for Demo {
         Ok(ModelCall::Scripted(script::script(answer::answer(&turn), pace)))
     }
 
+    fn unknown_settings(&self) -> &'static [&'static str] {
+        &[
+            "temperature",
+            "topP",
+            "topK",
+            "presencePenalty",
+            "frequencyPenalty",
+            "stopSequences",
+            "seed",
+        ]
+    }
+
     fn decoder(&self) -> Box<dyn ModelDecoder> {
         Box::new(NoBody)
     }

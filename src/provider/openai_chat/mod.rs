@@ -32,6 +32,10 @@ impl Provider for OpenAiChat {
         }))
     }
 
+    fn unknown_settings(&self) -> &'static [&'static str] {
+        &["topK"]
+    }
+
     fn decoder(&self) -> Box<dyn ModelDecoder> {
         Box::new(stream::ChatDecoder::new())
     }

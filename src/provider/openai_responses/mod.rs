@@ -42,6 +42,16 @@ impl Provider for OpenAiResponses {
         }))
     }
 
+    fn unknown_settings(&self) -> &'static [&'static str] {
+        &[
+            "topK",
+            "presencePenalty",
+            "frequencyPenalty",
+            "stopSequences",
+            "seed",
+        ]
+    }
+
     fn decoder(&self) -> Box<dyn ModelDecoder> {
         Box::new(SseAnswerDecoder::new(stream::Answer::default()))
     }
