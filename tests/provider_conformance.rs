@@ -50,6 +50,9 @@ fn conformance(wire: Wire) -> Conformance {
             folder: "openai-responses",
             skipped: &[],
         },
+        Wire::WorkersAi => Conformance::Exempt(
+            "with an address it is the compatible server above, and its binding has tests of its own",
+        ),
         Wire::AgUi => Conformance::Fixtures {
             folder: "ag-ui",
             skipped: &[(

@@ -105,6 +105,7 @@ impl AgentConfig {
                 "multimodal": { "input": { "image": true, "audio": true, "pdf": true } },
             }),
             Wire::AgUi => json!({}),
+            Wire::WorkersAi => json!({ "output": { "structuredOutput": true } }),
             // The demo sees nothing; what a server's model can see and hear is the server's affair.
             Wire::Demo | Wire::Mastra => json!({ "output": { "structuredOutput": true } }),
             Wire::OpenAiResponses | Wire::Anthropic => json!({

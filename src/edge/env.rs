@@ -15,6 +15,7 @@ use crate::api::auth::{AcceptedToken, AuthMode, Principal};
 use crate::api::cors::CorsOrigins;
 use crate::api::error::ApiError;
 use crate::config::{AgentConfig, Auth, Config, ConfigError, LogLevel, TokenOwner, VARIABLES};
+use crate::provider::openai_chat::workers_ai::BINDING;
 use crate::provider::{ModelTarget, Secret};
 use crate::run::ports::{Level, Log};
 
@@ -130,17 +131,21 @@ pub fn log(env: &Env) -> ConsoleLog {
 /// An agent's upstream with its key.
 ///
 /// # Errors
-/// 503 when the key is missing that the agent needs.
+/// 503 when the key or the binding is missing that the agent needs.
 pub fn model_target(env: &Env, agent: &AgentConfig) -> Result<ModelTarget, ApiError> {
     let entry = agent.provider_entry();
     let api_key = agent.api_key_secret_name().and_then(|name| secret(env, name));
-    if api_key.is_none() && agent.requires_api_key() {
+    let base_url = agent.upstream_base_url();
+    let lacks_binding = base_url
+        .strip_prefix(BINDING)
+        .is_some_and(|name| get(env, name).is_none());
+    if lacks_binding || (api_key.is_none() && agent.requires_api_key()) {
         return Err(ApiError::agent_not_configured());
     }
     Ok(ModelTarget {
         wire: entry.wire,
         provider: entry.name,
-        base_url: agent.upstream_base_url().to_owned(),
+        base_url: base_url.to_owned(),
         api_key,
         model: agent.model.clone(),
     })

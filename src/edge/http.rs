@@ -3,7 +3,9 @@
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{AbortController, Headers, Request, RequestInit, RequestRedirect, Response, WorkerGlobalScope};
+use web_sys::{
+    AbortController, AbortSignal, Headers, Request, RequestInit, RequestRedirect, Response, WorkerGlobalScope,
+};
 
 use super::stream::{ChunkReader, describe};
 use crate::provider::HttpRequest;
@@ -23,15 +25,7 @@ impl HttpClient for FetchClient {
         let response = JsFuture::from(global.fetch_with_request(&request))
             .await
             .map_err(fault)?;
-        let response: Response = response.dyn_into().map_err(fault)?;
-        Ok(HttpResponse {
-            status: response.status(),
-            headers: headers_of(&response.headers()),
-            body: FetchBody {
-                chunks: ChunkReader::new(response.body()).map_err(HttpError)?,
-                call: Some(call),
-            },
-        })
+        call.answer(response)
     }
 }
 
@@ -56,17 +50,35 @@ impl HttpBody for FetchBody {
 
 /// A call under way: aborted when dropped, unless it came to its end.
 #[derive(Debug)]
-struct Call {
+pub(super) struct Call {
     controller: AbortController,
     finished: bool,
 }
 
 impl Call {
-    fn new() -> Result<Self, HttpError> {
+    pub fn new() -> Result<Self, HttpError> {
         let controller = AbortController::new().map_err(fault)?;
         Ok(Self {
             controller,
             finished: false,
+        })
+    }
+
+    /// What tells the platform that the call is aborted.
+    pub fn signal(&self) -> AbortSignal {
+        self.controller.signal()
+    }
+
+    /// The answer whose body is now to be read.
+    pub fn answer(self, response: JsValue) -> Result<HttpResponse<FetchBody>, HttpError> {
+        let response: Response = response.dyn_into().map_err(fault)?;
+        Ok(HttpResponse {
+            status: response.status(),
+            headers: headers_of(&response.headers()),
+            body: FetchBody {
+                chunks: ChunkReader::new(response.body()).map_err(HttpError)?,
+                call: Some(self),
+            },
         })
     }
 
@@ -111,6 +123,6 @@ fn headers_of(headers: &Headers) -> Vec<(String, String)> {
         .collect()
 }
 
-fn fault(thrown: JsValue) -> HttpError {
+pub(super) fn fault(thrown: JsValue) -> HttpError {
     HttpError(describe(&thrown))
 }

@@ -22,6 +22,7 @@ mod run_object;
 mod server_tools;
 mod stream;
 mod thread_handlers;
+mod upstreams;
 mod viewer;
 mod watchdog;
 

@@ -6,10 +6,10 @@ use wasm_bindgen_futures::spawn_local;
 
 use super::clock::PlatformClock;
 use super::database::D1;
-use super::http::FetchClient;
 use super::ids::RandomIds;
 use super::log::ConsoleLog;
 use super::outbox::Outbox;
+use super::upstreams::Upstreams;
 use super::watchdog::{ALARM_EVERY, Watchdog};
 use crate::run::mcp_lists::McpLists;
 use crate::run::ports::{Level, Log, OutboxFull, Ports};
@@ -18,6 +18,8 @@ use crate::store::{EndRun, PersistentRun, end_batch};
 /// All ports of one run.
 #[derive(Debug)]
 pub struct PlatformPorts {
+    /// Models, agents and tools elsewhere.
+    pub upstreams: Upstreams,
     /// `None` when the deployment has no database.
     pub database: Option<D1>,
     /// With the ids of the run on each line.
@@ -31,14 +33,14 @@ pub struct PlatformPorts {
 }
 
 impl Ports for PlatformPorts {
-    type Http = FetchClient;
+    type Http = Upstreams;
     type Database = D1;
     type Clock = PlatformClock;
     type Ids = RandomIds;
     type Log = ConsoleLog;
 
-    fn http(&self) -> &FetchClient {
-        &FetchClient
+    fn http(&self) -> &Upstreams {
+        &self.upstreams
     }
 
     fn database(&self) -> Option<&D1> {

@@ -17,6 +17,7 @@ use super::reply::Answer;
 use super::run_calls::{RunCall, Start};
 use super::server_tools::{mcp_lists, server_tools};
 use super::stream::describe;
+use super::upstreams::Upstreams;
 use super::watchdog::{ALARM_EVERY, Watchdog, WatchedRun};
 use crate::api::error::ApiError;
 use crate::api::reply;
@@ -133,6 +134,7 @@ impl RunObject {
         let (head, refused) = oneshot::channel();
         let run_id = setup.input.run_id.clone();
         let ports = PlatformPorts {
+            upstreams: Upstreams::new(&self.env),
             database: env::database(&self.env),
             log,
             outbox: self.outbox(),

@@ -353,5 +353,6 @@ pub fn codec(wire: Wire) -> &'static dyn Provider {
         Wire::Google => &google::Google,
         Wire::Mastra => &mastra::Mastra,
         Wire::AgUi => &ag_ui::AgUi,
+        Wire::WorkersAi => &openai_chat::workers_ai::WorkersAi,
     }
 }

@@ -37,7 +37,8 @@ pub(super) fn by_finish_reason(reason: &str) -> ProviderError {
 }
 
 /// An error as any of the servers writes it: `{"error":{"message","type","code"}}`, `{"error":"text","code"}`, `{"message"}`,
-/// `{"detail"}`, `{"response":{"error"}}`, or one of these in a list.
+/// `{"detail"}`, `{"response":{"error"}}`, `{"errors":[{"message"}]}`,
+/// `{"description"}`, or one of these in a list.
 #[derive(Debug, Default)]
 struct Report {
     message: String,
@@ -55,7 +56,7 @@ impl Report {
             return Self::default();
         };
         let value = value.get(0).unwrap_or(&value);
-        let error = ["/error", "/response/error"]
+        let error = ["/error", "/response/error", "/errors/0"]
             .into_iter()
             .filter_map(|place| value.pointer(place))
             .find(|error| !error.is_null())
@@ -65,6 +66,7 @@ impl Report {
             .as_str()
             .or_else(|| text("message"))
             .or_else(|| text("detail"))
+            .or_else(|| text("description"))
             .unwrap_or_default();
         // Beside an error that is only a text: servers like this one.
         let labelled = if error.is_string() { value } else { error };

@@ -19,6 +19,8 @@ pub enum Wire {
     Mastra,
     /// Another AG-UI endpoint.
     AgUi,
+    /// Workers AI, by its binding or as a compatible server.
+    WorkersAi,
 }
 
 impl Wire {
@@ -89,6 +91,14 @@ pub const PROVIDERS: &[ProviderEntry] = &[
         name: "ag-ui",
         wire: Wire::AgUi,
         base_url: "",
+        api_key_secret: "",
+    },
+    // The binding, which needs no key. Over REST an agent has `baseUrl`
+    // `https://api.cloudflare.com/client/v4/accounts/ACCOUNT/ai/v1` and an `apiKeySecret`.
+    ProviderEntry {
+        name: "workers-ai",
+        wire: Wire::WorkersAi,
+        base_url: "binding:AI",
         api_key_secret: "",
     },
     compatible("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),

@@ -22,6 +22,18 @@ pub(super) struct Chunk<'a> {
     /// `error` where a server's error has no `error` member.
     #[serde(borrow, default)]
     pub object: Text<'a>,
+    /// Text where Workers AI has no `choices`: any JSON, for models write numbers there.
+    #[serde(default)]
+    pub response: Option<Value>,
+    /// Calls beside `response`.
+    #[serde(borrow, default)]
+    pub tool_calls: Option<Vec<ToolCallDelta<'a>>>,
+    /// Reason beside `response`.
+    #[serde(borrow, default)]
+    pub finish_reason: Text<'a>,
+    /// The envelope of Workers AI around an answer that is not streamed.
+    #[serde(borrow, default)]
+    pub result: Option<Box<Chunk<'a>>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -38,7 +50,7 @@ pub(super) struct Choice<'a> {
     pub finish_reason: Text<'a>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(super) struct Delta<'a> {
     #[serde(borrow, default)]
     pub content: Text<'a>,
@@ -66,6 +78,12 @@ pub(super) struct ToolCallDelta<'a> {
     pub id: Text<'a>,
     #[serde(borrow, default)]
     pub function: Option<FunctionDelta<'a>>,
+    /// Where Workers AI has no `function`.
+    #[serde(borrow, default)]
+    pub name: Text<'a>,
+    /// Beside `name`.
+    #[serde(borrow, default)]
+    pub arguments: Arguments<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions and every compatible server.
+//! OpenAI Chat Completions and every compatible server, Workers AI among them.
 //!
 //! `request` writes the body, `delta` types the answer's chunks, `stream` turns them into events. Source: OpenAI API reference, "Chat Completions"; known faults B021 to B073.
 
@@ -6,6 +6,7 @@ mod delta;
 mod dialect;
 mod request;
 mod stream;
+pub mod workers_ai;
 
 use super::{
     HttpRequest, ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, Secret, refusal,

@@ -4,13 +4,14 @@
 //! reason with every chunk, and a call must not be run that a later chunk goes on with. Calls decide what follows, never
 //! the finish reason (D9).
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
+use super::super::wire_text::Text;
 use super::super::{
     FinishReason, ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES, refusal,
 };
-use super::delta::{Choice, Chunk, Delta, FunctionDelta};
+use super::delta::{Choice, Chunk, Delta, FunctionDelta, ToolCallDelta};
 use crate::binding::sse_decoder::{SseDecoder, SseEvent, SseFault};
 use crate::protocol::event::TokenUsage;
 
@@ -75,11 +76,21 @@ impl ModelDecoder for ChatDecoder {
             return Ok(());
         }
         if let Form::Json(body) = &self.form {
-            let chunk = serde_json::from_slice(body).map_err(|fault| match fault.classify() {
-                serde_json::error::Category::Eof => ProviderError::Truncated,
-                _ => ProviderError::Malformed("the answer is no chat completion"),
-            })?;
+            let mut chunk: Chunk<'_> =
+                serde_json::from_slice(body).map_err(|fault| match fault.classify() {
+                    serde_json::error::Category::Eof => ProviderError::Truncated,
+                    _ => ProviderError::Malformed("the answer is no chat completion"),
+                })?;
+            let chunk = match chunk.result.take() {
+                Some(result) => *result,
+                None => chunk,
+            };
+            let is_whole =
+                chunk.choices.is_none() && (chunk.response.is_some() || chunk.tool_calls.is_some());
             self.answer.take_chunk(chunk, body, events)?;
+            if is_whole {
+                self.answer.finish.get_or_insert(FinishReason::Stop);
+            }
         } else if let Some(event) = self.sse.end()? {
             // A payload that cannot be read here was cut with the body.
             self.answer.take_event(&event, events).map_err(|error| {
@@ -139,6 +150,12 @@ impl Answer {
         if let Some(usage) = chunk.usage {
             self.usage = Some(usage.to_token_usage());
         }
+        if chunk.choices.is_none() {
+            return self.take_choice(
+                native_choice(chunk.response, chunk.tool_calls, chunk.finish_reason),
+                events,
+            );
+        }
         for choice in chunk.choices.into_iter().flatten() {
             // We ask for one choice; a second would be another answer.
             if choice.index.unwrap_or(0) == 0 {
@@ -188,7 +205,10 @@ impl Answer {
             }
         }
         for call in delta.tool_calls.into_iter().flatten() {
-            let FunctionDelta { name, arguments } = call.function.unwrap_or_default();
+            let FunctionDelta { name, arguments } = call.function.unwrap_or(FunctionDelta {
+                name: call.name,
+                arguments: call.arguments,
+            });
             let piece = ToolCallPiece {
                 id: Some(&call.id.0),
                 key: None,
@@ -228,6 +248,29 @@ impl Answer {
         events.extend(self.usage.take().map(ModelEvent::Usage));
         events.push(ModelEvent::Finish(self.finish.unwrap_or(FinishReason::Stop)));
         Ok(())
+    }
+}
+
+/// What Workers AI says in a dialect of its own, as a choice.
+fn native_choice<'a>(
+    response: Option<Value>,
+    tool_calls: Option<Vec<ToolCallDelta<'a>>>,
+    finish_reason: Text<'a>,
+) -> Choice<'a> {
+    let content = match response {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text,
+        Some(value) => value.to_string(),
+    };
+    Choice {
+        index: None,
+        delta: Some(Delta {
+            content: Text(content.into()),
+            tool_calls,
+            ..Delta::default()
+        }),
+        message: None,
+        finish_reason,
     }
 }
 

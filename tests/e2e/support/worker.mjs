@@ -26,9 +26,9 @@ const agentsVariable = (agents) => ({ AGENTS: Object.fromEntries(agents.map(({ i
  * Starts the Worker.
  *
  * `vars` and `secrets` come on top of wrangler.toml's; `without` names bindings to leave out; `stateFolder` keeps D1
- * and the objects' storage over a restart.
+ * and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI.
  */
-export async function startWorker({ agents, vars = {}, secrets = {}, without = [], stateFolder } = {}) {
+export async function startWorker({ agents, vars = {}, secrets = {}, without = [], stateFolder, ai } = {}) {
   const { workerOptions, main } = unstable_getMiniflareWorkerOptions(CONFIG_FILE);
   assert.ok(existsSync(main), `the Worker is not built: ${path.relative(PROJECT, main)} is missing`);
   const { modulesRules: _, ...fromConfig } = workerOptions;
@@ -48,6 +48,7 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
         modulesRoot: path.dirname(main),
         modules: modules(main),
         bindings: { ...fromConfig.bindings, ...(agents ? agentsVariable(agents) : {}), ...vars, ...secrets },
+        ...(ai ? { ai: { binding: "AI", remoteProxyConnectionString: new URL(ai) } } : {}),
         unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
       },
     ],

@@ -1,0 +1,60 @@
+//! Upstreams of every kind: addresses by `fetch`, `binding:NAME/MODEL` by that binding of the Worker (Workers AI).
+
+use js_sys::{Function, JSON, Object, Promise, Reflect};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+use worker::Env;
+
+use super::http::{Call, FetchBody, FetchClient, fault};
+use crate::provider::HttpRequest;
+use crate::provider::openai_chat::workers_ai::BINDING;
+use crate::run::ports::{HttpClient, HttpError, HttpResponse};
+
+/// The client of one run.
+#[derive(Debug)]
+pub struct Upstreams {
+    bindings: JsValue,
+}
+
+impl Upstreams {
+    /// A client that knows this deployment's bindings.
+    pub fn new(env: &Env) -> Self {
+        let bindings: &JsValue = env.as_ref();
+        Self {
+            bindings: bindings.clone(),
+        }
+    }
+}
+
+impl HttpClient for Upstreams {
+    type Body = FetchBody;
+
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse<FetchBody>, HttpError> {
+        let target = request
+            .url
+            .strip_prefix(BINDING)
+            .and_then(|rest| rest.split_once('/'));
+        let Some((binding, model)) = target else {
+            return FetchClient.send(request).await;
+        };
+        let call = Call::new()?;
+        let inputs = request.body.as_deref().unwrap_or("{}");
+        let running = run(&self.bindings, binding, model, inputs, &call).map_err(fault)?;
+        let response = JsFuture::from(running).await.map_err(fault)?;
+        call.answer(response)
+    }
+}
+
+/// `env.NAME.run(model, inputs, options)`, asked for the HTTP response behind it: that has the status of a failure.
+fn run(bindings: &JsValue, name: &str, model: &str, inputs: &str, call: &Call) -> Result<Promise, JsValue> {
+    let binding = Reflect::get(bindings, &name.into())?;
+    if binding.is_undefined() {
+        return Err(format!("the Worker has no binding {name}").into());
+    }
+    let run: Function = Reflect::get(&binding, &"run".into())?.dyn_into()?;
+    let options = Object::new();
+    Reflect::set(&options, &"returnRawResponse".into(), &true.into())?;
+    Reflect::set(&options, &"signal".into(), &call.signal())?;
+    run.call3(&binding, &model.into(), &JSON::parse(inputs)?, &options)?
+        .dyn_into()
+}
