@@ -175,25 +175,18 @@ mod tests {
         frames.collect::<String>() + "data: [DONE]\n\n"
     }
 
-    fn calls() -> Vec<ModelEvent> {
-        let call = |slot: usize, id: Option<&str>, delta: &str| {
-            let start = ModelEvent::ToolCallStart {
+    fn call(slot: usize, delta: &str) -> [ModelEvent; 3] {
+        let name = "pick".to_owned();
+        let delta = delta.to_owned();
+        [
+            ModelEvent::ToolCallStart {
                 slot,
-                vendor_id: id.map(str::to_owned),
-                name: "pick".to_owned(),
-            };
-            let arguments = ModelEvent::ToolCallArguments {
-                slot,
-                delta: delta.to_owned(),
-            };
-            [start, arguments]
-        };
-        let mut events: Vec<_> = [call(0, None, "{\"n\":1}"), call(1, None, "{\"n\":2}")]
-            .into_iter()
-            .flatten()
-            .collect();
-        events.extend([0, 1].map(|slot| ModelEvent::ToolCallEnd { slot }));
-        events
+                vendor_id: None,
+                name,
+            },
+            ModelEvent::ToolCallArguments { slot, delta },
+            ModelEvent::ToolCallEnd { slot },
+        ]
     }
 
     #[test]
@@ -233,7 +226,8 @@ mod tests {
             { "name": "pick", "arguments": { "n": 1 } },
             { "name": "pick", "arguments": "{\"n\":2}" },
         ] });
-        let expected = [calls(), vec![ModelEvent::Finish(FinishReason::Stop)]].concat();
+        let mut expected = [call(0, "{\"n\":1}"), call(1, "{\"n\":2}")].concat();
+        expected.push(ModelEvent::Finish(FinishReason::Stop));
         assert_eq!(read(&stream(&[whole])), (expected, Ok(())));
 
         let piece = |call: Value| json!({ "tool_calls": [call] });
