@@ -1,11 +1,14 @@
 //! Which binding an Accept header asks for (D13).
 
+use serde::{Deserialize, Serialize};
+
 /// How a run's events are framed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Binding {
-    /// `text/event-stream`, always served.
+    /// `text/event-stream`.
     Sse,
-    /// Length-prefixed protobuf messages; who does not serve them answers SSE.
+    /// Length-prefixed protobuf messages.
     Protobuf,
 }
 
@@ -13,6 +16,14 @@ pub enum Binding {
 pub const PROTOBUF_MEDIA_TYPE: &str = "application/vnd.ag-ui.event+proto";
 
 impl Binding {
+    /// The content type of the stream, without parameters: clients compare the whole header. Source: AG-UI PB-4.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Sse => "text/event-stream",
+            Self::Protobuf => PROTOBUF_MEDIA_TYPE,
+        }
+    }
+
     /// Decides from the value of an Accept header; several headers are joined by commas.
     ///
     /// Protobuf only when the header names it with a positive quality: a wildcard, another parameter than `q`, a

@@ -3,7 +3,7 @@
 //! The event path (architecture 4.4.7): an event is appended to one buffer, without a wait, a log line or a
 //! JavaScript call; a flush hands the buffer to each viewer's queue.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
@@ -14,8 +14,9 @@ use web_sys::ReadableStream;
 
 use super::clock::PlatformClock;
 use super::viewer::{QUEUE_FULL_MAX_MS, Viewer};
+use crate::binding::accept::Binding;
 use crate::binding::event_log::{EventLog, EventLogGap};
-use crate::binding::sse;
+use crate::binding::{protobuf, sse};
 use crate::config::agents::OnDisconnect;
 use crate::protocol::event::Event;
 use crate::run::ports::{Clock, EventSink, ViewersGone};
@@ -40,6 +41,8 @@ pub enum AttachFault {
 pub struct Viewers {
     list: RefCell<Vec<Rc<Viewer>>>,
     log: RefCell<EventLog>,
+    /// Whether a viewer of the protobuf binding was ever here: without one, no event is encoded twice.
+    has_protobuf: Cell<bool>,
     flush: RefCell<Option<Waker>>,
 }
 
@@ -50,13 +53,21 @@ impl Viewers {
     /// [`AttachFault`]
     pub fn attach(
         self: &Rc<Self>,
+        binding: Binding,
         after: u64,
     ) -> Result<(ReadableStream, impl Future<Output = ()> + 'static + use<>), AttachFault> {
         let (viewer, stream) = {
             let log = self.log.borrow();
             let backlog = log.since(after).map_err(AttachFault::Gap)?;
-            Viewer::open(backlog).map_err(AttachFault::Platform)?
+            let backlog = match binding {
+                Binding::Sse => backlog.to_vec(),
+                Binding::Protobuf => protobuf::from_sse(backlog),
+            };
+            Viewer::open(binding, backlog).map_err(AttachFault::Platform)?
         };
+        if binding == Binding::Protobuf {
+            self.has_protobuf.set(true);
+        }
         self.list.borrow_mut().push(Rc::clone(&viewer));
         let viewers = Rc::clone(self);
         let pump = async move { viewer.pump(|| viewers.progress()).await };
@@ -91,10 +102,13 @@ impl Viewers {
         }
     }
 
-    fn deliver(&self, bytes: &[u8]) {
+    fn deliver(&self, sse: &[u8], protobuf: &[u8]) {
         let now_ms = PlatformClock.now_ms();
         for viewer in self.list.borrow().iter() {
-            viewer.push(bytes, now_ms);
+            match viewer.binding() {
+                Binding::Sse => viewer.push(sse, now_ms),
+                Binding::Protobuf => viewer.push(protobuf, now_ms),
+            }
         }
     }
 
@@ -151,6 +165,9 @@ pub struct Outlet {
     on_disconnect: OnDisconnect,
     frames: Vec<u8>,
     ends: Vec<usize>,
+    /// The same events for viewers of the protobuf binding, and how many of them are in it.
+    protobuf_frames: Vec<u8>,
+    protobuf_count: usize,
     wants_keep_alive: bool,
     has_outcome: bool,
 }
@@ -163,6 +180,8 @@ impl Outlet {
             on_disconnect,
             frames: Vec::new(),
             ends: Vec::new(),
+            protobuf_frames: Vec::new(),
+            protobuf_count: 0,
             wants_keep_alive: false,
             has_outcome: false,
         }
@@ -173,6 +192,10 @@ impl EventSink for Outlet {
     fn push(&mut self, event: &Event) {
         sse::encode_event(event, &mut self.frames);
         self.ends.push(self.frames.len());
+        if self.viewers.has_protobuf.get() {
+            protobuf::encode_event(event, &mut self.protobuf_frames);
+            self.protobuf_count += 1;
+        }
         self.has_outcome |= event.is_terminal();
     }
 
@@ -182,13 +205,20 @@ impl EventSink for Outlet {
 
     async fn flush(&mut self) -> Result<(), ViewersGone> {
         if !self.ends.is_empty() {
+            if self.viewers.has_protobuf.get() && self.protobuf_count < self.ends.len() {
+                // The first such viewer came between an event and its flush.
+                self.protobuf_frames = protobuf::from_sse(&self.frames);
+            }
             self.viewers.log.borrow_mut().append(&self.frames, &self.ends);
-            self.viewers.deliver(&self.frames);
+            self.viewers.deliver(&self.frames, &self.protobuf_frames);
         } else if self.wants_keep_alive {
-            self.viewers.deliver(sse::KEEP_ALIVE);
+            // Protobuf has no form for it.
+            self.viewers.deliver(sse::KEEP_ALIVE, &[]);
         }
         self.frames.clear();
         self.ends.clear();
+        self.protobuf_frames.clear();
+        self.protobuf_count = 0;
         self.wants_keep_alive = false;
         if self.has_outcome && !self.viewers.list.borrow().is_empty() {
             // Whoever is here gets the end. The run may have more to do, its viewers have not.

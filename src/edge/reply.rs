@@ -7,6 +7,7 @@ use worker::{Headers, Response, ResponseBody};
 
 use super::stream::ignore;
 use crate::api::error::ApiError;
+use crate::binding::accept::Binding;
 
 /// Status, headers and body of an answer.
 #[derive(Debug)]
@@ -18,9 +19,8 @@ pub struct Answer {
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-/// Headers of a run's stream. Source: contract 2.4.
-const STREAM: [(&str, &str); 3] = [
-    ("content-type", "text/event-stream"),
+/// Headers of a run's stream beside its content type. Source: contract 2.4.
+const STREAM: [(&str, &str); 2] = [
     ("cache-control", "no-cache, no-transform"),
     ("x-accel-buffering", "no"),
 ];
@@ -43,8 +43,10 @@ impl Answer {
     }
 
     /// 200 with a run's stream.
-    pub fn stream(stream: ReadableStream) -> Self {
-        Self::new(200, ResponseBody::Stream(stream)).with_headers(STREAM)
+    pub fn stream(binding: Binding, stream: ReadableStream) -> Self {
+        Self::new(200, ResponseBody::Stream(stream))
+            .with_headers([("content-type", binding.media_type())])
+            .with_headers(STREAM)
     }
 
     /// The answer of a run's object, its body untouched. A fetched response's headers cannot be changed, so they move.

@@ -9,6 +9,7 @@ use worker::{Method, ObjectId, ObjectNamespace, Request, RequestInit, Response};
 
 use super::body;
 use super::reply::Answer;
+use crate::binding::accept::Binding;
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ToolCallId};
 use crate::store::Persistence;
 
@@ -25,6 +26,8 @@ pub struct Start {
     pub owner: Option<ResourceId>,
     /// How it treats its thread.
     pub persistence: Persistence,
+    /// How its stream is framed.
+    pub binding: Binding,
     /// For the log.
     pub request_id: String,
 }
@@ -61,6 +64,8 @@ pub enum RunCall {
         caller: Option<ResourceId>,
         /// Events the client has seen.
         after: u64,
+        /// How the stream is framed.
+        binding: Binding,
     },
     /// Stops the run.
     Cancel {

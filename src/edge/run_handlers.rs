@@ -5,12 +5,14 @@ use std::fmt::Display;
 use super::clock::PlatformClock;
 use super::env;
 use super::handlers::Call;
+use super::header;
 use super::reply::Answer;
 use super::run_calls::{RunCall, Start};
 use super::stream::describe;
 use crate::api::auth::{Caller, Principal};
 use crate::api::body::check_counts;
 use crate::api::error::ApiError;
+use crate::binding::accept::Binding;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ToolCallAddress, ToolCallId};
 use crate::protocol::input::RunAgentInput;
@@ -50,6 +52,7 @@ impl Call<'_> {
             agent_id: AgentId::new(agent.id.as_str()),
             owner: owner(&persistence, &caller),
             persistence,
+            binding: self.binding(),
             request_id: self.request_id.to_owned(),
         });
         let address = self.objects.fresh().map_err(|error| self.object_error(error))?;
@@ -122,6 +125,7 @@ impl Call<'_> {
             run_id: run_id.clone(),
             caller: caller.owner().cloned(),
             after: request.after_count,
+            binding: self.binding(),
         };
         match self.call_run(&run_id, &caller, request.address, &call).await? {
             (address, Some(answer)) if answer.is_success() => Ok(with_address(answer, address)),
@@ -164,6 +168,10 @@ impl Call<'_> {
             None => self.row(run_id, caller, None).await?.object,
         };
         Ok((address, self.call(address, call, "").await?))
+    }
+
+    fn binding(&self) -> Binding {
+        Binding::from_accept(header(self.request, "accept").as_deref())
     }
 
     async fn describe_row(

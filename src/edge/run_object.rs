@@ -21,6 +21,7 @@ use super::upstreams::Upstreams;
 use super::watchdog::{ALARM_EVERY, Watchdog, WatchedRun};
 use crate::api::error::ApiError;
 use crate::api::reply;
+use crate::binding::accept::Binding;
 use crate::binding::event_log::EventLogGap;
 use crate::config::Config;
 use crate::protocol::id::ObjectAddress;
@@ -97,12 +98,13 @@ impl RunObject {
                 run_id,
                 caller,
                 after,
+                binding,
             } => {
                 let Some(run) = self.known().await else {
                     return Ok(None);
                 };
                 run.admit(&run_id, caller.as_ref())?;
-                self.follow(&run, after)?
+                self.follow(&run, binding, after)?
             }
             RunCall::Cancel { run_id, caller } => {
                 let Some(run) = self.known().await else {
@@ -120,14 +122,14 @@ impl RunObject {
     async fn start(&self, start: Start, text: &str) -> Result<Answer, ApiError> {
         let settings =
             env::settings(&self.env).map_err(|error| ApiError::config_invalid(&error.to_string()))?;
-        let request_id = start.request_id.clone();
+        let (request_id, binding) = (start.request_id.clone(), start.binding);
         let setup = self.setup(&settings.config, start, text)?;
         let log = self
             .log()
             .with("requestId", request_id)
             .with("runId", setup.input.run_id.as_str());
         let run = Rc::new(LiveRun::new(&setup, PlatformClock.now_ms()));
-        let stream = run.viewers.attach(0);
+        let stream = run.viewers.attach(binding, 0);
         let (stream, pump) = stream.map_err(|fault| self.attach_error(&fault))?;
         self.state.wait_until(pump);
         self.run.replace(Some(Rc::clone(&run)));
@@ -144,7 +146,7 @@ impl RunObject {
         self.state
             .wait_until(drive(setup, ports, run, head, self.watchdog()));
         match refused.await {
-            Ok(Ok(())) => Ok(Answer::stream(stream)),
+            Ok(Ok(())) => Ok(Answer::stream(binding, stream)),
             Ok(Err(refusal)) => Err(super::refusal(refusal, &settings.config.prefix, &run_id)),
             Err(oneshot::Canceled) => Err(ApiError::internal()),
         }
@@ -168,16 +170,16 @@ impl RunObject {
     }
 
     /// The stream of a run that lives, after the events the client has seen.
-    fn follow(&self, run: &LiveRun, after: u64) -> Result<Answer, ApiError> {
+    fn follow(&self, run: &LiveRun, binding: Binding, after: u64) -> Result<Answer, ApiError> {
         if run.ended().is_some() {
             return Err(ApiError::run_over());
         }
         let (stream, pump) = run
             .viewers
-            .attach(after)
+            .attach(binding, after)
             .map_err(|fault| self.attach_error(&fault))?;
         self.state.wait_until(pump);
-        Ok(Answer::stream(stream))
+        Ok(Answer::stream(binding, stream))
     }
 
     fn attach_error(&self, fault: &AttachFault) -> ApiError {

@@ -14,6 +14,7 @@ use wasm_bindgen_futures::JsFuture;
 use web_sys::{ReadableStream, WritableStream, WritableStreamDefaultWriter};
 
 use super::stream::ignore;
+use crate::binding::accept::Binding;
 
 /// With this many bytes waiting a client lags behind.
 const LAG_BYTES: usize = 64 * 1024;
@@ -45,6 +46,7 @@ extern "C" {
 /// One client that watches.
 #[derive(Debug)]
 pub struct Viewer {
+    binding: Binding,
     writer: WritableStreamDefaultWriter,
     state: RefCell<State>,
 }
@@ -77,18 +79,24 @@ impl Viewer {
     ///
     /// # Errors
     /// What the platform threw.
-    pub fn open(backlog: &[u8]) -> Result<(Rc<Self>, ReadableStream), JsValue> {
+    pub fn open(binding: Binding, backlog: Vec<u8>) -> Result<(Rc<Self>, ReadableStream), JsValue> {
         let pipe = IdentityTransformStream::new()?;
         let viewer = Self {
+            binding,
             writer: pipe.writable().get_writer()?,
             state: RefCell::new(State {
-                queue: backlog.to_vec(),
+                queue: backlog,
                 phase: Phase::Open,
                 full_since_ms: None,
                 pump: None,
             }),
         };
         Ok((Rc::new(viewer), pipe.readable()))
+    }
+
+    /// How its events are framed.
+    pub fn binding(&self) -> Binding {
+        self.binding
     }
 
     /// Appends bytes; a viewer that is too far behind is cut off instead.

@@ -1,0 +1,121 @@
+//! Our own events read back from their JSON: a run's log is kept as SSE, and not every viewer reads that.
+
+use serde_json::{Map, Value};
+
+use crate::protocol::event::{Event, EventKind, Outcome, RunErrorCode, RunFinished};
+use crate::protocol::id::{MessageId, RunId, ThreadId, ToolCallId};
+
+/// Reads an object that [`super::sse::encode_json`] wrote; `None` for any other.
+pub fn decode(json: &[u8]) -> Option<Event> {
+    let mut object = Members(serde_json::from_slice(json).ok()?);
+    let name = object.text("type")?;
+    let kind = EventKind::ALL.iter().find(|kind| kind.as_str() == name)?;
+    Some(match kind {
+        EventKind::RunStarted => Event::RunStarted {
+            thread_id: object.thread_id()?,
+            run_id: object.run_id()?,
+        },
+        EventKind::RunFinished => Event::RunFinished(run_finished(object)?),
+        EventKind::RunError => Event::RunError {
+            message: object.text("message")?,
+            code: run_error_code(&object.text("code")?)?,
+        },
+        EventKind::StepStarted => Event::StepStarted {
+            step_name: object.text("stepName")?,
+        },
+        EventKind::StepFinished => Event::StepFinished {
+            step_name: object.text("stepName")?,
+        },
+        EventKind::TextMessageStart => Event::TextMessageStart {
+            message_id: object.message_id("messageId")?,
+        },
+        EventKind::TextMessageContent => Event::TextMessageContent {
+            message_id: object.message_id("messageId")?,
+            delta: object.text("delta")?,
+        },
+        EventKind::TextMessageEnd => Event::TextMessageEnd {
+            message_id: object.message_id("messageId")?,
+        },
+        EventKind::ToolCallStart => Event::ToolCallStart {
+            tool_call_id: object.tool_call_id()?,
+            tool_call_name: object.text("toolCallName")?,
+            parent_message_id: object.message_id("parentMessageId")?,
+        },
+        EventKind::ToolCallArgs => Event::ToolCallArgs {
+            tool_call_id: object.tool_call_id()?,
+            delta: object.text("delta")?,
+        },
+        EventKind::ToolCallEnd => Event::ToolCallEnd {
+            tool_call_id: object.tool_call_id()?,
+        },
+        EventKind::ToolCallResult => Event::ToolCallResult {
+            message_id: object.message_id("messageId")?,
+            tool_call_id: object.tool_call_id()?,
+            content: object.text("content")?,
+        },
+    })
+}
+
+fn run_finished(mut object: Members) -> Option<RunFinished> {
+    let outcome = match object.0.remove("outcome") {
+        Some(outcome) => Some(read_outcome(&outcome)?),
+        None => None,
+    };
+    let usage = object.0.remove("usage").unwrap_or(Value::Array(Vec::new()));
+    Some(RunFinished {
+        thread_id: object.thread_id()?,
+        run_id: object.run_id()?,
+        result: object.0.remove("result"),
+        outcome,
+        usage: serde_json::from_value(usage).ok()?,
+    })
+}
+
+fn read_outcome(outcome: &Value) -> Option<Outcome> {
+    match outcome.get("type")?.as_str()? {
+        "cancelled" => Some(Outcome::Cancelled),
+        "success" => {
+            let ids = outcome.get("pendingToolCallIds")?.as_array()?.iter();
+            let ids = ids.map(|id| id.as_str().map(ToolCallId::new));
+            Some(Outcome::Success {
+                pending_tool_call_ids: ids.collect::<Option<_>>()?,
+            })
+        }
+        _ => None,
+    }
+}
+
+fn run_error_code(text: &str) -> Option<RunErrorCode> {
+    RunErrorCode::ALL
+        .iter()
+        .copied()
+        .find(|code| code.as_str() == text)
+}
+
+/// What is left to read of an object.
+struct Members(Map<String, Value>);
+
+impl Members {
+    fn text(&mut self, name: &str) -> Option<String> {
+        match self.0.remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn thread_id(&mut self) -> Option<ThreadId> {
+        self.text("threadId").map(ThreadId::new)
+    }
+
+    fn run_id(&mut self) -> Option<RunId> {
+        self.text("runId").map(RunId::new)
+    }
+
+    fn message_id(&mut self, name: &str) -> Option<MessageId> {
+        self.text(name).map(MessageId::new)
+    }
+
+    fn tool_call_id(&mut self) -> Option<ToolCallId> {
+        self.text("toolCallId").map(ToolCallId::new)
+    }
+}
