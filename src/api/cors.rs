@@ -64,6 +64,14 @@ impl CorsOrigins {
         }
     }
 
+    /// Whether a page may open a WebSocket, which browsers do not ask a preflight for. Who names no origin is no page.
+    pub fn admits(&self, origin: Option<&str>) -> bool {
+        match (self, origin) {
+            (Self::Any, _) | (Self::List(_), None) => true,
+            (Self::List(list), Some(origin)) => list.iter().any(|allowed| allowed.covers(origin)),
+        }
+    }
+
     /// The headers of every answer, errors and streams included (known fault B126).
     pub fn answer_headers(&self, origin: Option<&str>) -> Vec<Header> {
         let mut headers = vec![("vary", "Origin".to_owned())];
@@ -207,6 +215,20 @@ mod tests {
                     ])
                 );
             }
+        }
+    }
+
+    #[test]
+    fn only_pages_of_listed_origins_may_open_a_socket() {
+        let origins = list(&["https://app.example.com"]);
+        for (origin, is_welcome) in [
+            (None, true),
+            (Some("https://app.example.com"), true),
+            (Some("https://evil.test"), false),
+            (Some("null"), false),
+        ] {
+            assert_eq!(origins.admits(origin), is_welcome, "{origin:?}");
+            assert!(CorsOrigins::Any.admits(origin));
         }
     }
 

@@ -8,3 +8,4 @@ pub mod percent;
 pub mod query;
 pub mod reply;
 pub mod route;
+pub mod socket;

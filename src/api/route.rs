@@ -11,6 +11,8 @@ pub enum Route {
     DescribeService,
     /// `POST /run`
     StartRun,
+    /// `GET /run` with `Upgrade: websocket`: a run over a WebSocket (contract 7).
+    OpenSocket,
     /// `POST /runs/:runId/tool-calls/:toolCallId/result`
     PostResult {
         /// The run that waits.
@@ -71,6 +73,8 @@ pub enum Route {
 pub enum Method {
     /// `GET`
     Get,
+    /// `GET` with `Upgrade: websocket`.
+    Handshake,
     /// `POST`
     Post,
     /// `PATCH`
@@ -84,6 +88,7 @@ impl Method {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
+            Self::Handshake => "GET (WebSocket)",
             Self::Post => "POST",
             Self::Patch => "PATCH",
             Self::Delete => "DELETE",
@@ -138,6 +143,9 @@ pub struct RouteRow {
 pub const ROUTES: &[RouteRow] = &[
     row(Method::Get, "", Level::Service, |_| Some(Route::DescribeService)),
     row(Method::Post, "/run", Level::Stream, |_| Some(Route::StartRun)),
+    row(Method::Handshake, "/run", Level::Extension, |_| {
+        Some(Route::OpenSocket)
+    }),
     row(
         Method::Post,
         "/runs/:runId/tool-calls/:toolCallId/result",
@@ -220,7 +228,8 @@ const fn row(
 /// Finds the route of a request. `prefix` is `""` or like `/io-bridge`; `path` is as in the URL, still encoded.
 ///
 /// # Errors
-/// 404 for a path nobody has, an empty or impossible parameter included; 405 with `Allow` for another method.
+/// 404 for a path nobody has, an empty or impossible parameter included; 405 with `Allow` for another method, also for
+/// `GET /run` that is no handshake. A handshake nobody wants is a plain GET, as HTTP has it.
 ///
 /// Source: contract 1, D2.
 pub fn resolve(prefix: &str, method: &str, path: &str) -> Result<Route, ApiError> {
@@ -237,7 +246,9 @@ pub fn resolve(prefix: &str, method: &str, path: &str) -> Result<Route, ApiError
         return Err(ApiError::route_not_found());
     }
     let method = if method == "HEAD" { "GET" } else { method };
-    match matching.iter().find(|(row, _)| row.method.as_str() == method) {
+    let row_of = |method: &str| matching.iter().find(|(row, _)| row.method.as_str() == method);
+    let handshake = Method::Handshake.as_str();
+    match row_of(method).or_else(|| row_of("GET").filter(|_| method == handshake)) {
         Some((row, parameters)) => (row.open)(parameters).ok_or_else(ApiError::route_not_found),
         None => Err(ApiError::method_not_allowed(allow_header(
             matching.iter().map(|(row, _)| row.method),
@@ -247,7 +258,7 @@ pub fn resolve(prefix: &str, method: &str, path: &str) -> Result<Route, ApiError
 
 fn allow_header(methods: impl Iterator<Item = Method>) -> String {
     let mut names = Vec::new();
-    for method in methods {
+    for method in methods.filter(|method| *method != Method::Handshake) {
         names.push(method.as_str());
         if method == Method::Get {
             names.push("HEAD");
@@ -262,6 +273,15 @@ pub fn events_path(prefix: &str, run_id: &RunId) -> String {
     format!(
         "{prefix}/runs/{}/events",
         percent::encode_segment(run_id.as_str())
+    )
+}
+
+/// Path of a call's result below the prefix.
+pub fn result_path(run_id: &RunId, tool_call_id: &str) -> String {
+    format!(
+        "/runs/{}/tool-calls/{}/result",
+        percent::encode_segment(run_id.as_str()),
+        percent::encode_segment(tool_call_id)
     )
 }
 
@@ -325,6 +345,7 @@ mod tests {
         let expected = [
             Route::DescribeService,
             Route::StartRun,
+            Route::OpenSocket,
             Route::PostResult {
                 run_id: run_id.clone(),
                 tool_call_id: ToolCallId::new("x"),
@@ -439,6 +460,33 @@ mod tests {
                 "{method} {path}"
             );
         }
+    }
+
+    #[test]
+    fn a_handshake_is_for_runs_and_a_plain_get_elsewhere() {
+        let handshake = Method::Handshake.as_str();
+        assert_eq!(resolved(handshake, "/io-bridge/run/"), Ok(Route::OpenSocket));
+        assert_eq!(resolved(handshake, "/io-bridge/agents"), Ok(Route::ListAgents));
+        assert_eq!(
+            resolved(handshake, "/io-bridge/runs/r/cancel"),
+            Err((405, Some("POST, OPTIONS".to_owned())))
+        );
+    }
+
+    #[test]
+    fn a_result_path_leads_to_its_call() {
+        let path = result_path(&RunId::new("a/b"), "c?");
+        assert_eq!(
+            resolve("/p", "POST", &format!("/p{path}")),
+            Ok(Route::PostResult {
+                run_id: RunId::new("a/b"),
+                tool_call_id: ToolCallId::new("c?"),
+            })
+        );
+        assert_eq!(
+            resolve("/p", "POST", &format!("/p{}", result_path(&RunId::new("r"), ""))),
+            Err(ApiError::route_not_found())
+        );
     }
 
     #[test]

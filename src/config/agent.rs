@@ -90,7 +90,7 @@ impl AgentConfig {
     fn capabilities(&self, server_tools: &[Tool]) -> Value {
         let mut capabilities = json!({
             "identity": { "name": self.display_name(), "type": "io-bridge" },
-            "transport": { "streaming": true },
+            "transport": { "streaming": true, "websocket": true, "httpBinary": true },
             "tools": {
                 "supported": true,
                 "parallelCalls": true,

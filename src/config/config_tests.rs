@@ -315,7 +315,7 @@ fn a_description_shows_what_is_true_and_nothing_private() {
             "modelId": "m",
             "capabilities": {
                 "identity": {"name": "Two", "type": "io-bridge"},
-                "transport": {"streaming": true},
+                "transport": {"streaming": true, "websocket": true, "httpBinary": true},
                 "tools": {
                     "supported": true,
                     "parallelCalls": true,

@@ -51,13 +51,18 @@ impl Call<'_> {
     /// # Errors
     /// What is wrong with it, or with us.
     pub async fn answer(&self, route: Route) -> Result<Answer, ApiError> {
-        // What the service is may be asked by anybody; everything else needs the credentials the deployment wants.
+        // What the service is may be asked by anybody; everything else needs the credentials the deployment wants. What
+        // comes over a socket is checked when it comes.
         if route == Route::DescribeService {
             return Ok(self.describe_service());
+        }
+        if route == Route::OpenSocket {
+            return self.open_socket();
         }
         let principal = self.principal()?;
         match route {
             Route::DescribeService => Ok(self.describe_service()),
+            Route::OpenSocket => self.open_socket(),
             Route::StartRun => self.start_run(principal).await,
             Route::PostResult { run_id, tool_call_id } => {
                 self.post_result(principal, run_id, tool_call_id).await

@@ -20,6 +20,7 @@ mod run_calls;
 mod run_handlers;
 mod run_object;
 mod server_tools;
+mod socket;
 mod stream;
 mod thread_handlers;
 mod upstreams;
@@ -31,7 +32,8 @@ use worker::{Env, Request, Response};
 use crate::api::cors::CorsOrigins;
 use crate::api::error::ApiError;
 use crate::api::query::Query;
-use crate::api::route::{self, events_path};
+use crate::api::route::{self, Method, events_path};
+use crate::api::socket::is_handshake;
 use crate::config::Config;
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::id::RunId;
@@ -106,7 +108,13 @@ async fn handle(
         );
         return Err(ApiError::config_invalid("RUNS must be bound"));
     };
-    let route = route::resolve(&config.prefix, &request.inner().method(), &request.path())?;
+    let method = request.inner().method();
+    let method = if is_handshake(&method, header(request, "upgrade").as_deref()) {
+        Method::Handshake.as_str()
+    } else {
+        &method
+    };
+    let route = route::resolve(&config.prefix, method, &request.path())?;
     let url = request.inner().url();
     let call = Call {
         request,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use web_sys::ReadableStream;
-use worker::{Headers, Response, ResponseBody};
+use worker::{Headers, Response, ResponseBody, WebSocket};
 
 use super::stream::ignore;
 use crate::api::error::ApiError;
@@ -15,6 +15,8 @@ pub struct Answer {
     status: u16,
     headers: Vec<(Cow<'static, str>, String)>,
     body: ResponseBody,
+    /// The client's end, of a handshake's answer.
+    socket: Option<WebSocket>,
 }
 
 const JSON: (&str, &str) = ("content-type", "application/json");
@@ -49,6 +51,14 @@ impl Answer {
             .with_headers(STREAM)
     }
 
+    /// 101: the connection goes on as a WebSocket.
+    pub fn socket(client: WebSocket) -> Self {
+        Self {
+            socket: Some(client),
+            ..Self::new(101, ResponseBody::Empty)
+        }
+    }
+
     /// The answer of a run's object, its body untouched. A fetched response's headers cannot be changed, so they move.
     pub fn relayed(response: Response) -> Self {
         let status = response.status_code();
@@ -63,6 +73,7 @@ impl Answer {
             status,
             headers,
             body,
+            socket: None,
         }
     }
 
@@ -72,6 +83,7 @@ impl Answer {
             status,
             headers,
             body,
+            socket: None,
         }
     }
 
@@ -116,10 +128,12 @@ impl Answer {
         for (name, value) in &self.headers {
             let _ = headers.append(name, value);
         }
-        Response::builder()
-            .with_status(self.status)
-            .with_headers(headers)
-            .body(self.body)
+        let response = Response::builder().with_status(self.status).with_headers(headers);
+        match self.socket {
+            Some(socket) => response.with_websocket(socket),
+            None => response,
+        }
+        .body(self.body)
     }
 }
 

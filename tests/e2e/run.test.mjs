@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { Client } from "./support/client.mjs";
 import { normalise, outline } from "./support/judge.mjs";
 import { answer, call, finish, frame, says, text, usage } from "./support/openai.mjs";
-import { openRun, refusedRun, run, runInput, tool, user } from "./support/run.mjs";
+import { eventually, openRun, refusedRun, run, runInput, tool, user } from "./support/run.mjs";
 import { API_KEY, suite, test } from "./support/suite.mjs";
 
 const shared = suite({
@@ -101,11 +101,15 @@ test("an unsupported protocol major is refused [2.1]", async () => {
   }
 });
 
-test("a newer minor of the protocol is served, and so is what is no version at all", async () => {
+test("a newer minor of the protocol is served with a warning in the log, and so is what is no version at all [VER-3, VER-5]", async () => {
   for (const protocolVersion of ["1.7", "draft", "2"]) {
     shared.upstream.reply(says("ok"));
+    const linesBefore = shared.worker.lines.length;
     const events = await run(shared.worker, runInput({ protocolVersion }));
     assert.equal(events.at(-1).type, "RUN_FINISHED");
+    assert.equal(events[0].protocolVersion, "1.0");
+    const warned = () => shared.worker.lines.slice(linesBefore).some(({ message }) => /"level":"warn".*"field":"\/protocolVersion"/.test(message));
+    await eventually(warned, (isThere) => isThere);
   }
 });
 

@@ -1,0 +1,102 @@
+// An HttpAgent whose runs go over a WebSocket. It needs nothing but @ag-ui/client and a platform with WebSocket
+// (browsers, Node 22, Deno, Bun).
+//
+//   -const agent = new HttpAgent({ url: "https://io-bridge.example.workers.dev/io-bridge/run", threadId: "t1" });
+//   +const agent = new WebSocketAgent({ url: "https://io-bridge.example.workers.dev/io-bridge/run", threadId: "t1" });
+
+import { HttpAgent } from "@ag-ui/client";
+
+const DONE = 1000;
+const REFUSED_MIN = 4400;
+const REFUSED_MAX = 4599;
+
+const encoder = new TextEncoder();
+
+export class WebSocketAgent extends HttpAgent {
+  /** As HttpAgent's; besides `onRejected`, told of every result the server did not take. */
+  constructor({ onRejected = () => {}, ...config }) {
+    super(config);
+    this.onRejected = onRejected;
+    this.socket = undefined;
+  }
+
+  /** Answers a call of the run under way. */
+  sendToolResult(toolCallId, result) {
+    if (this.socket?.readyState !== WebSocket.OPEN) throw new Error("no run is under way");
+    this.socket.send(JSON.stringify({ type: "TOOL_RESULT", toolCallId, result }));
+  }
+
+  run(input) {
+    // HttpAgent's own seam: how the stream is read stays its affair.
+    this.fetch = (url, init) => exchange(this, url, init);
+    return super.run(input);
+  }
+
+  clone() {
+    return Object.assign(super.clone(), { onRejected: this.onRejected, socket: undefined });
+  }
+}
+
+/** A run over a socket, shown as the HTTP exchange it stands for. */
+function exchange(agent, url, { body, headers, signal }) {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const socket = new WebSocket(url.replace(/^http/, "ws"), protocols(headers));
+    agent.socket = socket;
+    let stream;
+    const events = new ReadableStream({
+      start: (controller) => void (stream = controller),
+      cancel: () => socket.close(DONE),
+    });
+    let isAnswered = false;
+    const answer = (status, type, content) => {
+      if (isAnswered) return;
+      isAnswered = true;
+      resolve(new Response(content, { status, headers: { "content-type": type } }));
+    };
+    let isOver = false;
+    const end = (how) => {
+      if (isOver) return;
+      isOver = true;
+      how();
+    };
+    const fail = (error) =>
+      end(() => {
+        reject(error);
+        stream.error(error);
+      });
+    signal?.addEventListener("abort", () => {
+      fail(signal.reason);
+      socket.close(DONE);
+    });
+    socket.addEventListener("open", () => socket.send(body));
+    socket.addEventListener("message", ({ data }) => {
+      if (isOver) return;
+      if (data.startsWith('{"type":"REJECTED"')) return agent.onRejected(JSON.parse(data));
+      stream.enqueue(encoder.encode(`data: ${data}\n\n`));
+      answer(200, "text/event-stream", events);
+    });
+    socket.addEventListener("close", ({ code, reason }) => {
+      if (code === DONE) end(() => stream.close());
+      else if (code >= REFUSED_MIN && code <= REFUSED_MAX) end(() => answer(code - 4000, "application/json", errorBody(reason)));
+      else fail(new Error(`the run was cut off (${code})`));
+    });
+  });
+}
+
+/** A token goes where a page can put one. */
+function protocols(headers) {
+  const authorization = new Headers(headers).get("authorization") ?? "";
+  const [, token] = authorization.match(/^bearer (.+)$/i) ?? [];
+  return token === undefined ? [] : ["bearer", token];
+}
+
+/** The reason of a refusal is the start of an error's body: whole if it is short, else its sentence. */
+function errorBody(reason) {
+  try {
+    return JSON.stringify(JSON.parse(reason));
+  } catch {
+    const [, error = "The run was refused."] = reason.match(/^\{"error":"((?:[^"\\]|\\.)*)/) ?? [];
+    return JSON.stringify({ error });
+  }
+}

@@ -1,0 +1,271 @@
+//! The WebSocket transport: one run per socket (contract 7). The socket ends here, in the Worker; the run's object
+//! knows only a stream.
+//!
+//! What comes over a socket is handled as the request it stands for: the first frame as `POST /run`, a result as the
+//! POST of its own route. So the rules of those routes are the rules here.
+
+use std::pin::pin;
+
+use futures::StreamExt;
+use futures::future::{Either, select};
+use wasm_bindgen_futures::spawn_local;
+use worker::{
+    Env, EventStream, Headers, Method, Request, RequestInit, WebSocket, WebSocketPair, WebsocketEvent,
+};
+
+use super::clock::PlatformClock;
+use super::env;
+use super::handlers::Call;
+use super::log::ConsoleLog;
+use super::reply::Answer;
+use super::stream::{ChunkReader, describe};
+use super::{handle, header};
+use crate::api::error::ApiError;
+use crate::api::route::result_path;
+use crate::api::socket::{
+    ApiErrorBody, CLOSE_BROKEN, CLOSE_DONE, ResultFrame, TOKEN_PROTOCOL, close_code, close_reason,
+    protocol_token, rejected,
+};
+use crate::binding::sse_decoder::SseDecoder;
+use crate::protocol::id::RunId;
+use crate::protocol::input::RunAgentInput;
+use crate::run::ports::{Clock, Level, Log};
+
+/// How long a client may take to send its input, in milliseconds.
+const INPUT_WAIT_MS: u64 = 30_000;
+
+/// Longest event of our own stream, in bytes; a tool result is the largest part of one.
+const EVENT_MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// How a socket is closed.
+struct Close {
+    code: u16,
+    reason: String,
+}
+
+impl Close {
+    fn new(code: u16, reason: &str) -> Self {
+        let reason = close_reason(reason).to_owned();
+        Self { code, reason }
+    }
+
+    fn refused(error: &ApiErrorBody) -> Self {
+        Self::new(close_code(error.status), &error.body)
+    }
+}
+
+impl Call<'_> {
+    /// `GET /run` with `Upgrade: websocket`. A refusal is a close code: pages cannot read the status of a handshake.
+    pub fn open_socket(&self) -> Result<Answer, ApiError> {
+        let pair = WebSocketPair::new().map_err(|error| self.socket_error(error))?;
+        let protocols = header(self.request, "sec-websocket-protocol");
+        let token = protocol_token(protocols.as_deref());
+        let token_header = token.map(|token| format!("Bearer {token}"));
+        let url = self.request.inner().url();
+        let line = Line {
+            env: self.env.clone(),
+            log: self.log.clone(),
+            request_id: self.request_id.to_owned(),
+            prefix: self.config.prefix.clone(),
+            query: url.split_once('?').map(|(_, query)| query.to_owned()),
+            origin: header(self.request, "origin"),
+            authorization: header(self.request, "authorization").or(token_header),
+        };
+        spawn_local(async move { line.serve(&pair.server).await });
+        let answer = Answer::socket(pair.client);
+        Ok(if token.is_some() {
+            answer.with_headers([("sec-websocket-protocol", TOKEN_PROTOCOL)])
+        } else {
+            answer
+        })
+    }
+
+    fn socket_error(&self, error: worker::Error) -> ApiError {
+        let error = describe(&error.into());
+        self.log
+            .line(Level::Error, "socket_not_opened", &[("error", &error)]);
+        ApiError::internal()
+    }
+}
+
+/// What is kept of the handshake.
+struct Line {
+    env: Env,
+    log: ConsoleLog,
+    request_id: String,
+    prefix: String,
+    query: Option<String>,
+    origin: Option<String>,
+    authorization: Option<String>,
+}
+
+impl Line {
+    /// The whole life of a socket.
+    async fn serve(&self, socket: &WebSocket) {
+        let Ok(events) = socket.events() else {
+            return;
+        };
+        let mut frames = Frames(events);
+        if socket.accept().is_err() {
+            return;
+        }
+        let close = self.run(socket, &mut frames).await;
+        self.log
+            .line(Level::Info, "socket_closed", &[("code", &close.code)]);
+        // The client may have closed it already.
+        let _ = socket.close(Some(close.code), Some(close.reason));
+    }
+
+    async fn run(&self, socket: &WebSocket, frames: &mut Frames<'_>) -> Close {
+        let refuse = |error: ApiError| Close::refused(&error.into());
+        let is_welcome =
+            env::settings(&self.env).is_ok_and(|settings| settings.cors.admits(self.origin.as_deref()));
+        if !is_welcome {
+            return refuse(ApiError::forbidden());
+        }
+        let input = match select(pin!(frames.next()), PlatformClock.sleep(INPUT_WAIT_MS)).await {
+            Either::Left((Some(Frame::Text(input)), _)) => input,
+            Either::Left((Some(Frame::Binary), _)) | Either::Right(_) => {
+                return refuse(ApiError::invalid_json("The first frame must be the run's input."));
+            }
+            Either::Left((None, _)) => return Close::new(CLOSE_DONE, ""),
+        };
+        let (status, body) = match self.post("/run", &input).await {
+            Ok(answer) => answer,
+            Err(error) => return refuse(error),
+        };
+        let run_id = match RunAgentInput::decode(&input) {
+            Ok(decoded) if status == 200 => decoded.input.run_id,
+            Ok(_) | Err(_) => return Close::refused(&error_body(status, body).await),
+        };
+        drop(input);
+        let sending = pin!(send_events(socket, body));
+        let taking = pin!(self.take_results(socket, frames, &run_id));
+        match select(sending, taking).await {
+            Either::Left((close, _)) => close,
+            // The client has gone. Dropping the stream tells the run.
+            Either::Right(((), _)) => Close::new(CLOSE_DONE, ""),
+        }
+    }
+
+    /// Delivers results until the client is gone.
+    async fn take_results(&self, socket: &WebSocket, frames: &mut Frames<'_>, run_id: &RunId) {
+        while let Some(frame) = frames.next().await {
+            let result = match frame {
+                Frame::Text(text) => ResultFrame::read(&text),
+                // Read as what it is not: the rejection says so.
+                Frame::Binary => ResultFrame::read(""),
+            };
+            let id = result.tool_call_id.as_deref();
+            let refused = match (id, result.body) {
+                (_, Err(error)) => Some(error),
+                (id, Ok(body)) => self.deliver(run_id, id.unwrap_or_default(), &body).await.err(),
+            };
+            if let Some(error) = refused
+                && socket.send_with_str(rejected(id, &error)).is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    async fn deliver(&self, run_id: &RunId, tool_call_id: &str, body: &str) -> Result<(), ApiErrorBody> {
+        let (status, answer) = self.post(&result_path(run_id, tool_call_id), body).await?;
+        if status == 200 {
+            Ok(())
+        } else {
+            Err(error_body(status, answer).await)
+        }
+    }
+
+    /// Handles a POST to a path below the prefix as if it had come by itself: status and body of its answer.
+    async fn post(&self, path: &str, body: &str) -> Result<(u16, ChunkReader), ApiError> {
+        let settings =
+            env::settings(&self.env).map_err(|error| ApiError::config_invalid(&error.to_string()))?;
+        let request = self.request(path, body).map_err(|error| {
+            let error = describe(&error.into());
+            self.log
+                .line(Level::Error, "socket_request_not_made", &[("error", &error)]);
+            ApiError::internal()
+        })?;
+        let answer = handle(&request, &self.env, &settings.config, &self.log, &self.request_id).await;
+        let answer = answer.unwrap_or_else(Answer::from);
+        let status = answer.status();
+        self.log.line(
+            Level::Info,
+            "request",
+            &[("method", &"WEBSOCKET"), ("status", &status)],
+        );
+        let response: web_sys::Response = answer.into_response().into();
+        let body = ChunkReader::new(response.body()).map_err(|_| ApiError::internal())?;
+        Ok((status, body))
+    }
+
+    fn request(&self, path: &str, body: &str) -> worker::Result<Request> {
+        let headers = Headers::new();
+        headers.set("content-type", "application/json")?;
+        if let Some(authorization) = &self.authorization {
+            headers.set("authorization", authorization)?;
+        }
+        let mut init = RequestInit::new();
+        init.with_method(Method::Post)
+            .with_headers(headers)
+            .with_body(Some(body.into()));
+        let query = self
+            .query
+            .as_ref()
+            .map_or(String::new(), |query| format!("?{query}"));
+        // It goes nowhere; the host only has to be one.
+        Request::new_with_init(&format!("https://socket{}{path}{query}", self.prefix), &init)
+    }
+}
+
+/// Sends each event of a run's stream as a frame of its own. Keep-alives are comments and end here.
+async fn send_events(socket: &WebSocket, mut body: ChunkReader) -> Close {
+    let broken = || Close::new(CLOSE_BROKEN, "The run was interrupted.");
+    let mut decoder = SseDecoder::new(EVENT_MAX_BYTES);
+    while let Some(chunk) = body.next_chunk().await {
+        let Ok(bytes) = chunk else {
+            return broken();
+        };
+        let mut events = decoder.feed(&bytes);
+        loop {
+            match events.next_event() {
+                Ok(Some(event)) if socket.send_with_str(&event.data).is_ok() => {}
+                Ok(None) => break,
+                Ok(Some(_)) | Err(_) => return broken(),
+            }
+        }
+    }
+    // A run's stream ends cleanly only after its terminal event.
+    Close::new(CLOSE_DONE, "")
+}
+
+async fn error_body(status: u16, mut body: ChunkReader) -> ApiErrorBody {
+    let mut bytes = Vec::new();
+    while let Some(Ok(chunk)) = body.next_chunk().await {
+        bytes.extend_from_slice(&chunk);
+    }
+    let body = String::from_utf8_lossy(&bytes).into_owned();
+    ApiErrorBody { status, body }
+}
+
+/// What a client sends.
+enum Frame {
+    Text(String),
+    Binary,
+}
+
+/// The frames of a client; none follow after it has closed, however that was.
+struct Frames<'a>(EventStream<'a>);
+
+impl Frames<'_> {
+    async fn next(&mut self) -> Option<Frame> {
+        match self.0.next().await {
+            Some(Ok(WebsocketEvent::Message(message))) => {
+                Some(message.text().map_or(Frame::Binary, Frame::Text))
+            }
+            Some(Ok(WebsocketEvent::Close(_)) | Err(_)) | None => None,
+        }
+    }
+}
