@@ -5,7 +5,7 @@ PORT ?= 8787
 export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
 
-.PHONY: dev test test-mastra build size deploy setup
+.PHONY: dev test test-matrix test-proxy test-mastra build size deploy setup
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
@@ -22,7 +22,16 @@ test: setup
 	node scripts/dependencies.mjs
 	node scripts/build.mjs
 	node scripts/size.mjs
+	node scripts/matrix.mjs
 	npm run e2e
+
+## Every client version there is, over every transport
+test-matrix: build
+	node scripts/matrix.mjs --all
+
+## The Worker behind nginx with its default settings
+test-proxy: build
+	node scripts/proxy.mjs
 
 ## The Worker in front of a real Mastra server, whose packages are large
 test-mastra: build

@@ -1,7 +1,8 @@
 // Where things are and which versions are wanted; shared by the other scripts. Needs nothing but Node.
 
 import { spawnSync } from "node:child_process";
-import { accessSync, constants, readFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { accessSync, constants, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -29,6 +30,15 @@ export function run(command, args, env = {}) {
   });
   if (error) fail(`${command} did not start: ${error.message}`);
   if (status !== 0) fail(`${command} ${args[0]} failed.`);
+}
+
+/** Installs what a folder's package-lock.json names, where it is missing or of another version. */
+export function installPackages(folder) {
+  const stamp = join(root, folder, "node_modules", ".package-lock.sha256");
+  const wanted = createHash("sha256").update(readFileSync(join(root, folder, "package-lock.json"))).digest("hex");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
+  run("npm", ["ci", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
+  writeFileSync(stamp, wanted);
 }
 
 /** What a command prints, or `undefined` when it is missing or fails. */

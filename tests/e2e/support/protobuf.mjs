@@ -12,11 +12,11 @@ export class ProtobufStream {
   #reader;
   #bytes = Buffer.alloc(0);
 
-  constructor(response) {
+  constructor(response, { isProxied = false } = {}) {
     assert.equal(response.status, 200);
     assert.equal(response.headers.get("content-type"), "application/vnd.ag-ui.event+proto");
     assert.equal(response.headers.get("cache-control"), "no-cache, no-transform");
-    assert.equal(response.headers.get("x-accel-buffering"), "no");
+    assert.equal(response.headers.get("x-accel-buffering"), isProxied ? null : "no");
     this.#reader = response.body.getReader();
   }
 

@@ -36,7 +36,7 @@ export async function openRun(worker, input, { headers } = {}) {
   const abort = new AbortController();
   const response = await worker.fetch("/run", { json: input, headers, signal: abort.signal });
   if (response.status !== 200) assert.fail(`${response.status}: ${await response.text()}`);
-  return new EventStream(response, { input, abort });
+  return new EventStream(response, { input, abort, isProxied: worker.isProxied });
 }
 
 /** Runs to the end and gives the judged events. */

@@ -27,10 +27,11 @@ export class EventStream {
   #input;
   #abort;
 
-  constructor(response, { input, abort }) {
+  constructor(response, { input, abort, isProxied = false }) {
     assert.equal(response.headers.get("content-type"), "text/event-stream");
     assert.equal(response.headers.get("cache-control"), "no-cache, no-transform");
-    assert.equal(response.headers.get("x-accel-buffering"), "no");
+    // A proxy keeps this one: it is said to it.
+    assert.equal(response.headers.get("x-accel-buffering"), isProxied ? null : "no");
     assert.equal(response.headers.get("content-encoding"), null);
     this.#reader = response.body.getReader();
     this.#input = input;

@@ -1,0 +1,137 @@
+// The Worker behind nginx with its default settings: nothing is held back (contract 2.4, `x-accel-buffering: no`).
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after } from "node:test";
+import { calls, finish, says, text } from "../e2e/support/openai.mjs";
+import { PROTOBUF, ProtobufStream } from "../e2e/support/protobuf.mjs";
+import { eventually, giveResult, openRun, run, runInput, tool } from "../e2e/support/run.mjs";
+import { suite, test } from "../e2e/support/suite.mjs";
+
+const shared = suite({ agents: (stub) => [stub({ keepAliveMs: 40 })] });
+
+/** nginx as it comes: only where to listen, where to send, and where it may write are said. */
+const config = (folder, port, upstream) => `
+  daemon off;
+  pid ${folder}/nginx.pid;
+  error_log ${folder}/error.log;
+  events {}
+  http {
+    access_log off;
+    client_body_temp_path ${folder}/body;
+    proxy_temp_path ${folder}/proxy;
+    fastcgi_temp_path ${folder}/fastcgi;
+    uwsgi_temp_path ${folder}/uwsgi;
+    scgi_temp_path ${folder}/scgi;
+    server {
+      listen 127.0.0.1:${port};
+      location / { proxy_pass ${upstream}; }
+    }
+  }`;
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+let proxy;
+
+/** The Worker as it is seen through nginx, which is started once. */
+const behindNginx = () => (proxy ??= start());
+
+async function start() {
+  const folder = mkdtempSync(path.join(tmpdir(), "io-bridge-nginx-"));
+  const port = await freePort();
+  writeFileSync(`${folder}/nginx.conf`, config(folder, port, shared.worker.origin));
+  const nginx = spawn("nginx", ["-e", `${folder}/error.log`, "-c", `${folder}/nginx.conf`], { stdio: "inherit" });
+  const worker = Object.assign(Object.create(shared.worker), { origin: `http://127.0.0.1:${port}`, isProxied: true });
+  await eventually(
+    () => fetch(worker.url("/agents")).catch(() => assert.equal(nginx.exitCode, null, "nginx ended")),
+    (response) => response?.ok,
+  );
+  const stop = async () => {
+    const gone = once(nginx, "exit");
+    nginx.kill("SIGTERM");
+    await gone;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { worker, stop };
+}
+
+after(async () => (await proxy)?.stop());
+
+test("each frame reaches the client before the upstream sends its next delta", async () => {
+  const { worker } = await behindNginx();
+  const asked = shared.upstream.next();
+  const opening = openRun(worker, runInput());
+  const exchange = await asked;
+  exchange.head();
+  const stream = await opening;
+  await stream.until("RUN_STARTED");
+  for (const delta of ["one ", "two ", "three"]) {
+    await exchange.write(text(delta)[0]);
+    assert.equal((await stream.until("TEXT_MESSAGE_CONTENT")).delta, delta);
+  }
+  await exchange.writeAll(finish());
+  exchange.end();
+  await stream.rest();
+});
+
+test("keep-alives and a tool's loop pass", async () => {
+  const { worker } = await behindNginx();
+  shared.upstream.reply(calls([["ask", {}]]));
+  shared.upstream.reply(says("Thanks."));
+  const input = runInput({ tools: [tool("ask")] });
+  const stream = await openRun(worker, input);
+  const { toolCallId } = await stream.until("TOOL_CALL_END");
+  await stream.untilKeepAlive();
+  await giveResult(worker, input.runId, toolCallId, { result: "42" });
+  assert.equal((await stream.rest()).at(-1).type, "RUN_FINISHED");
+});
+
+test("protobuf passes as it is", async () => {
+  const { worker } = await behindNginx();
+  const asked = shared.upstream.next();
+  const input = runInput();
+  const opening = worker.fetch("/run", { json: input, headers: PROTOBUF });
+  const exchange = await asked;
+  exchange.head();
+  const stream = new ProtobufStream(await opening, worker);
+  await exchange.write(text("one ")[0]);
+  assert.equal((await stream.until("TEXT_MESSAGE_CONTENT")).delta, "one ");
+  await exchange.writeAll(finish());
+  exchange.end();
+  await stream.rest(input);
+});
+
+test("a client that leaves the proxy stops the upstream [D11]", async () => {
+  const { worker } = await behindNginx();
+  const asked = shared.upstream.next();
+  const opening = openRun(worker, runInput());
+  const exchange = await asked;
+  exchange.head();
+  const stream = await opening;
+  await exchange.writeAll(text("one "));
+  await stream.until("TEXT_MESSAGE_CONTENT");
+  await stream.abandon();
+  let isClosed = false;
+  void exchange.closedByPeer.then(() => (isClosed = true));
+  await eventually(() => exchange.writeAll(text("more ")), () => isClosed);
+});
+
+test("a long answer is whole", async () => {
+  const { worker } = await behindNginx();
+  const words = Array.from({ length: 3000 }, (_, index) => ` word${index}`);
+  shared.upstream.reply(says(...words));
+  const events = await run(worker, runInput());
+  const deltas = events.filter(({ type }) => type === "TEXT_MESSAGE_CONTENT").map(({ delta }) => delta);
+  assert.equal(deltas.join(""), words.join(""));
+});
