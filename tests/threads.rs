@@ -54,6 +54,7 @@ fn list(sqlite: &Sqlite, limit: u32, start: PageStart) -> Page<Thread> {
         owner: owner(),
         order: ThreadOrder::UpdatedAt,
         descending: true,
+        search: None,
         limit,
         start,
     };
@@ -138,6 +139,7 @@ fn every_order_and_direction_pages_by_offset_without_gaps() {
                     owner: owner(),
                     order,
                     descending,
+                    search: None,
                     limit: 2,
                     start: PageStart::Offset(offset),
                 };
@@ -171,6 +173,7 @@ fn a_cursor_goes_on_where_its_page_ended_although_threads_move() {
         owner: owner(),
         order: ThreadOrder::CreatedAt,
         descending: true,
+        search: None,
         limit: 2,
         start: PageStart::Cursor(cursor),
     };

@@ -19,6 +19,9 @@ pub const MESSAGE_PAGE_DEFAULT_COUNT: u32 = 100;
 /// Messages of a page. Source: contract 4.
 pub const MESSAGE_PAGE_MAX_COUNT: u32 = 500;
 
+/// Longest `q`, in characters; a title has no more.
+const SEARCH_MAX_CHARS: usize = 512;
+
 /// Largest number SQLite and JavaScript both keep exact.
 const NUMBER_MAX: u64 = (1 << 53) - 1;
 
@@ -84,8 +87,8 @@ impl Query {
         })
     }
 
-    /// What a thread list asks for: `limit`/`offset` or `page`/`perPage`, `cursor`, `orderBy`, `direction`. A limit over
-    /// the maximum is the maximum. A cursor wins over an offset. Source: contract 4.
+    /// What a thread list asks for: `limit`/`offset` or `page`/`perPage`, `cursor`, `orderBy`, `direction`, `q`. A limit
+    /// over the maximum is the maximum. A cursor wins over an offset. Source: contract 4.
     ///
     /// # Errors
     /// 400 with the parameters that are wrong.
@@ -97,10 +100,12 @@ impl Query {
                 Some(cursor) => PageStart::Cursor(cursor.to_owned()),
                 None => PageStart::Offset(offset),
             };
+            let search = reader.search();
             ThreadListRequest {
                 owner,
                 order,
                 descending,
+                search,
                 limit,
                 start,
             }
@@ -258,6 +263,15 @@ impl<'a> Reader<'a> {
             self.issue(name, "must have the direction ASC or DESC");
         }
         (order, descending)
+    }
+
+    /// `q` without the blanks around it; nothing left = everything.
+    fn search(&mut self) -> Option<String> {
+        let text = self.value("q")?.trim();
+        if text.chars().count() > SEARCH_MAX_CHARS {
+            self.issue("q", format!("must have at most {SEARCH_MAX_CHARS} characters"));
+        }
+        (!text.is_empty()).then(|| text.to_owned())
     }
 
     fn address(&mut self) -> Option<ObjectAddress> {

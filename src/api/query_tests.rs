@@ -34,6 +34,7 @@ fn default_threads() -> ThreadListRequest {
         owner: ResourceId::new("ada"),
         order: ThreadOrder::UpdatedAt,
         descending: true,
+        search: None,
         limit: 100,
         start: PageStart::Offset(0),
     }
@@ -227,5 +228,24 @@ fn a_viewer_says_what_it_has_seen() {
             ("/generation", "must be a whole number from 0"),
             ("/address", "must be the io-run-address of a run"),
         ]))
+    );
+}
+
+#[test]
+fn a_search_is_a_text_without_the_blanks_around_it() {
+    let search = |query: &str| threads(query).map(|request| request.search);
+    assert_eq!(
+        search("q=+Z%C3%BCrich+50%25_+"),
+        Ok(Some("Zürich 50%_".to_owned()))
+    );
+    assert_eq!(search("q="), Ok(None));
+    assert_eq!(search("q=++"), Ok(None));
+    assert_eq!(
+        search(&format!("q={}", "%C3%A9".repeat(512))),
+        Ok(Some("é".repeat(512)))
+    );
+    assert_eq!(
+        search(&format!("q={}", "x".repeat(513))),
+        Err(wrong(&[("/q", "must have at most 512 characters")]))
     );
 }

@@ -158,6 +158,7 @@ mod tests {
             owner: ResourceId::new("ada"),
             order: ThreadOrder::UpdatedAt,
             descending: true,
+            search: None,
             limit,
             start,
         }

@@ -65,6 +65,8 @@ pub struct ThreadListRequest {
     pub order: ThreadOrder,
     /// `direction=DESC`, the default.
     pub descending: bool,
+    /// `q`: only threads with this text, case ignored; never blank.
+    pub search: Option<String>,
     /// Rows of a page, 1 to 100.
     pub limit: u32,
     /// Where the page starts.

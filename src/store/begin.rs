@@ -6,7 +6,7 @@ use super::begin_sql::{CREATE_THREAD, Listing, RUN_VERDICT, TAKE_TURN, THREAD_VE
 use super::body::StoredMessage;
 use super::incoming::{MessageList, made_calls, tool_call_id};
 use super::row::Fields;
-use super::title::provisional_title;
+use super::title::{folded, provisional_title};
 use super::{
     BeginRun, Begun, Database, Persistence, PersistentRun, Row, RunStatus, Statement, Store, StoreError,
 };
@@ -116,9 +116,18 @@ fn writes(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Result<Vec
     statements.extend(pieces.into_iter().map(|rows| listing.upsert_pieces(rows)));
     statements.push(listing.insert_run(begin.agent_id.as_str(), &object, begin.deadline_ms));
     let title = provisional_title(list.as_slice());
+    let title_folded = folded(&title);
     statements.push(Statement::new(
         TAKE_TURN,
-        vec![owner, thread, run, object.into(), now, title.into()],
+        vec![
+            owner,
+            thread,
+            run,
+            object.into(),
+            now,
+            title.into(),
+            title_folded.into(),
+        ],
     ));
     Ok(statements)
 }

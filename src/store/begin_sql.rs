@@ -38,12 +38,13 @@ WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?3 AND resource_id = ?1)
 ON CONFLICT (id) DO NOTHING";
 
 /// Takes the turn. Only the batch that inserted the run row finds it with the turn that is next.
-/// Parameters: owner, thread, run, object, now, title.
+/// Parameters: owner, thread, run, object, now, title, folded title.
 pub(super) const TAKE_TURN: &str = "
 UPDATE threads SET
   next_turn = next_turn + 1,
   updated_at_ms = max(updated_at_ms, ?5),
   title = coalesce(title, ?6),
+  title_folded = CASE WHEN title IS NULL THEN ?7 ELSE title_folded END,
   title_origin = coalesce(title_origin, 'provisional')
 WHERE id = ?2 AND resource_id = ?1 AND EXISTS (
   SELECT 1 FROM runs r

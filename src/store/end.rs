@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::begin_sql::{PRODUCED_INDEX, TURN_PLACES, insert_pieces};
 use super::incoming::MessageList;
+use super::title::folded;
 use super::{Database, EndRun, Parameter, PersistentRun, RunStatus, Statement, Store, StoreError};
 use crate::protocol::id::{ObjectAddress, ResourceId, RunId};
 
@@ -37,9 +38,9 @@ const CLOSE_ORPHAN: &str = "
 UPDATE runs SET status = 'failed', finished_at_ms = ?4
 WHERE id = ?2 AND resource_id = ?1 AND object = ?3 AND status IN ('running', 'waiting')";
 
-/// Parameters: owner, thread, incarnation, title.
+/// Parameters: owner, thread, incarnation, title, folded title.
 const SET_GENERATED_TITLE: &str = "
-UPDATE threads SET title = ?4, title_origin = 'generated'
+UPDATE threads SET title = ?4, title_folded = ?5, title_origin = 'generated'
 WHERE id = ?2 AND resource_id = ?1 AND incarnation = ?3 AND title_origin = 'provisional'";
 
 impl<D: Database> Store<D> {
@@ -91,7 +92,7 @@ impl<D: Database> Store<D> {
     /// [`StoreError`]
     pub async fn set_generated_title(&self, run: &PersistentRun, title: &str) -> Result<(), StoreError> {
         let [owner, thread, incarnation] = thread_row(run);
-        let parameters = vec![owner, thread, incarnation, title.into()];
+        let parameters = vec![owner, thread, incarnation, title.into(), folded(title).into()];
         self.write_unless_read_only(run, Statement::new(SET_GENERATED_TITLE, parameters))
             .await
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::cursor::Cursor;
 use super::row::Fields;
+use super::title::folded;
 use super::{Database, Lookup, Parameter, Row, Statement, Store, StoreError};
 use crate::protocol::id::{ResourceId, RunId, ThreadId};
 use crate::protocol::thread::{
@@ -48,10 +49,15 @@ impl<D: Database> Store<D> {
     /// [`ThreadListError`]
     pub async fn list_threads(&self, request: &ThreadListRequest) -> Result<Page<Thread>, ThreadListError> {
         let owner: Parameter = request.owner.as_str().into();
-        let count = "SELECT count(*) AS total FROM threads WHERE resource_id = ?1";
+        let mut scope = vec![owner];
+        if let Some(search) = &request.search {
+            scope.extend([search.as_str().into(), folded(search).into()]);
+        }
+        let selected = selected(request.search.is_some());
+        let count = format!("SELECT count(*) AS total FROM threads WHERE {selected}");
         let statements = vec![
-            Statement::new(count, vec![owner.clone()]),
-            page_statement(request, owner)?,
+            Statement::new(count, scope.clone()),
+            page_statement(request, selected, scope)?,
         ];
         let mut results = self
             .database
@@ -103,15 +109,16 @@ impl<D: Database> Store<D> {
     ) -> Result<Lookup<Thread>, StoreError> {
         let insert = "
 INSERT INTO threads (
-  id, resource_id, incarnation, title, title_origin, metadata, next_turn, created_at_ms, updated_at_ms
+  id, resource_id, incarnation, title, title_folded, title_origin, metadata, next_turn, created_at_ms, updated_at_ms
 )
-VALUES (?1, ?2, ?3, ?4, CASE WHEN ?4 IS NOT NULL THEN 'user' END, ?5, 1, ?6, ?6)
+VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN ?4 IS NOT NULL THEN 'user' END, ?6, 1, ?7, ?7)
 ON CONFLICT (id) DO NOTHING";
         let parameters = vec![
             id.as_str().into(),
             owner.as_str().into(),
             incarnation.into(),
             new.title.as_deref().into(),
+            new.title.as_deref().map(folded).into(),
             Value::Object(new.metadata.clone()).to_string().into(),
             now_ms.into(),
         ];
@@ -178,6 +185,7 @@ ORDER BY r.started_at_ms, r.id"
             "
 UPDATE threads SET
   title = coalesce(?3, title),
+  title_folded = CASE WHEN ?3 IS NULL THEN title_folded ELSE ?6 END,
   title_origin = CASE WHEN ?3 IS NULL THEN title_origin ELSE 'user' END,
   metadata = coalesce(?4, metadata),
   updated_at_ms = max(updated_at_ms, ?5)
@@ -188,7 +196,13 @@ WHERE {CALLERS}"
             .clone()
             .map(|metadata| Value::Object(metadata).to_string());
         let mut parameters = scope(id, caller);
-        parameters.extend([patch.title.as_deref().into(), metadata.into(), now_ms.into()]);
+        let title = patch.title.as_deref();
+        parameters.extend([
+            title.into(),
+            metadata.into(),
+            now_ms.into(),
+            title.map(folded).into(),
+        ]);
         let read = Statement::new(format!("{COLUMNS} WHERE id = ?1"), vec![id.as_str().into()]);
         let results = self
             .database
@@ -252,7 +266,23 @@ ON CONFLICT (id, resource_id) DO UPDATE SET deleted_at_ms = excluded.deleted_at_
     }
 }
 
-fn page_statement(request: &ThreadListRequest, owner: Parameter) -> Result<Statement, ThreadListError> {
+/// Threads of the owner `?1`, of those the ones with the text `?2`, folded `?3`. No LIKE: D1 takes patterns of 50 bytes.
+fn selected(is_search: bool) -> &'static str {
+    if is_search {
+        "resource_id = ?1 AND (
+  instr(title, ?2) > 0 OR instr(lower(title), ?3) > 0 OR instr(title_folded, ?3) > 0
+)"
+    } else {
+        "resource_id = ?1"
+    }
+}
+
+/// `scope`: the parameters of [`selected`].
+fn page_statement(
+    request: &ThreadListRequest,
+    selected: &str,
+    scope: Vec<Parameter>,
+) -> Result<Statement, ThreadListError> {
     let column = match request.order {
         ThreadOrder::UpdatedAt => "updated_at_ms",
         ThreadOrder::CreatedAt => "created_at_ms",
@@ -262,22 +292,28 @@ fn page_statement(request: &ThreadListRequest, owner: Parameter) -> Result<State
     } else {
         ("ASC", ">")
     };
-    // One row more than asked for says whether there are more.
-    let limit: Parameter = (u64::from(request.limit) + 1).into();
     let order = format!("ORDER BY {column} {direction}, id {direction}");
+    let [limit, first, second] = [1, 2, 3].map(|own| scope.len() + own);
+    let mut parameters = scope;
+    // One row more than asked for says whether there are more.
+    parameters.push((u64::from(request.limit) + 1).into());
     Ok(match &request.start {
-        PageStart::Offset(offset) => Statement::new(
-            format!("{COLUMNS} WHERE resource_id = ?1 {order} LIMIT ?2 OFFSET ?3"),
-            vec![owner, limit, (*offset).into()],
-        ),
+        PageStart::Offset(offset) => {
+            parameters.push((*offset).into());
+            Statement::new(
+                format!("{COLUMNS} WHERE {selected} {order} LIMIT ?{limit} OFFSET ?{first}"),
+                parameters,
+            )
+        }
         PageStart::Cursor(text) => {
             let cursor = Cursor::decode(text).filter(|cursor| cursor.order == request.order);
             let cursor = cursor.ok_or(ThreadListError::BadCursor)?;
+            parameters.extend([cursor.at_ms.into(), cursor.id.into()]);
             Statement::new(
                 format!(
-                    "{COLUMNS} WHERE resource_id = ?1 AND ({column}, id) {after} (?3, ?4) {order} LIMIT ?2"
+                    "{COLUMNS} WHERE {selected} AND ({column}, id) {after} (?{first}, ?{second}) {order} LIMIT ?{limit}"
                 ),
-                vec![owner, limit, cursor.at_ms.into(), cursor.id.into()],
+                parameters,
             )
         }
     })

@@ -8,6 +8,11 @@ const TITLE_MAX_CHARS: usize = 50;
 /// Title of a thread whose first run has no text.
 const NO_TEXT: &str = "New chat";
 
+/// A text as searches compare it.
+pub(super) fn folded(text: &str) -> String {
+    text.to_lowercase()
+}
+
 /// The first user text cut at a word; a first word that is too long is cut itself. Source: contract 4.
 pub(super) fn provisional_title(messages: &[Message]) -> String {
     messages

@@ -31,19 +31,15 @@ thread_local! {
 impl Sqlite {
     /// An empty database with every migration applied in order.
     pub fn new() -> Self {
+        Self::migrated(&migrations("migrations"))
+    }
+
+    /// An empty database with these migrations, as SQL.
+    pub fn migrated(migrations: &[String]) -> Self {
         let connection = Connection::open_in_memory().unwrap();
         connection.set_prepared_statement_cache_capacity(100);
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
-        let mut files: Vec<_> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "sql"))
-            .collect();
-        files.sort();
-        for file in files {
-            connection
-                .execute_batch(&std::fs::read_to_string(file).unwrap())
-                .unwrap();
+        for migration in migrations {
+            connection.execute_batch(migration).unwrap();
         }
         Self {
             connection: RefCell::new(connection),
@@ -54,6 +50,11 @@ impl Sqlite {
             lose_answers: Cell::new(0),
             plan: RefCell::new(Vec::new()),
         }
+    }
+
+    /// Runs SQL of the test's own: a later migration, or what an earlier version wrote.
+    pub fn execute(&self, sql: &str) {
+        self.connection.borrow().execute_batch(sql).unwrap();
     }
 
     /// Batches, statements and result rows since the last call.
@@ -91,6 +92,21 @@ impl Sqlite {
     }
 }
 
+/// The migrations of a folder as SQL, in order.
+pub fn migrations(folder: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sql"))
+        .collect();
+    files.sort();
+    files
+        .iter()
+        .map(|file| std::fs::read_to_string(file).unwrap())
+        .collect()
+}
+
 impl Database for Sqlite {
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, DatabaseError> {
         if let Some(fault) = self.fault.borrow().clone() {
@@ -104,9 +120,7 @@ impl Database for Sqlite {
         let mut results = Vec::new();
         for statement in &statements {
             assert_within_limits(statement);
-            self.plan
-                .borrow_mut()
-                .extend(plan_without_scan(&transaction, statement));
+            self.plan.borrow_mut().extend(known_plan(&transaction, statement));
             // Dropping the transaction rolls back.
             let rows = query(&transaction, statement).map_err(|error| {
                 let text = error.to_string();
