@@ -289,3 +289,76 @@ fn the_ag_ui_list_sent_back_changes_nothing() {
     assert_eq!(run.model_input, back);
     assert_eq!(page(&sqlite, &request(MessageForm::AgUi)).items, list);
 }
+
+#[test]
+fn a_page_over_the_byte_limit_ends_early_and_the_next_goes_on_there() {
+    let sqlite = Sqlite::new();
+    let mebibyte = "x".repeat(1024 * 1024);
+    for turn in 0..12 {
+        let asked = user_saying(&format!("u{turn}"), &mebibyte);
+        run(
+            &sqlite,
+            &format!("r{turn}"),
+            vec![asked],
+            vec![assistant(&format!("a{turn}"))],
+        );
+    }
+    let newest: Vec<String> = (0..12)
+        .flat_map(|turn| [format!("u{turn}"), format!("a{turn}")])
+        .collect();
+    for form in [MessageForm::AgUi, MessageForm::Mastra] {
+        let (mut seen, mut pages): (Vec<String>, usize) = (Vec::new(), 0);
+        loop {
+            let offset = u64::try_from(seen.len()).unwrap();
+            let page = page(
+                &sqlite,
+                &MessageListRequest {
+                    offset,
+                    ..request(form)
+                },
+            );
+            let bytes: usize = page.items.iter().map(|row| row.to_string().len()).sum();
+            // The mastra form says a text twice.
+            let limit = if form == MessageForm::AgUi { 8 } else { 16 } * 1024 * 1024;
+            assert!(bytes <= limit, "{bytes}");
+            assert_eq!(page.total, 24);
+            seen.splice(0..0, row_ids(&page).into_iter().map(str::to_owned));
+            pages += 1;
+            assert_eq!(page.has_more, seen.len() < 24);
+            if !page.has_more {
+                break;
+            }
+        }
+        assert_eq!((&seen, pages), (&newest, 3), "{form:?}");
+    }
+}
+
+#[test]
+fn a_message_over_the_byte_limit_is_a_page_of_its_own() {
+    let sqlite = Sqlite::new();
+    let huge = "x".repeat(9 * 1024 * 1024);
+    run(
+        &sqlite,
+        "r1",
+        vec![user_saying("u1", &huge)],
+        vec![assistant("a1")],
+    );
+    for form in [MessageForm::AgUi, MessageForm::Mastra] {
+        let first = page(&sqlite, &request(form));
+        assert_eq!(
+            (row_ids(&first), first.total, first.has_more),
+            (vec!["a1"], 2, true)
+        );
+        let second = page(
+            &sqlite,
+            &MessageListRequest {
+                offset: 1,
+                ..request(form)
+            },
+        );
+        assert_eq!(
+            (row_ids(&second), second.total, second.has_more),
+            (vec!["u1"], 2, false)
+        );
+    }
+}

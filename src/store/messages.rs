@@ -11,8 +11,15 @@ use super::{Database, Lookup, Parameter, Row, Statement, Store, StoreError};
 use crate::protocol::id::{ResourceId, ThreadId, ToolCallId};
 use crate::protocol::thread::{MessageForm, MessageListRequest, Page};
 
+/// A page that would hold more bytes of stored bodies ends early; its first row is always there. A Worker has 128 MB
+/// for several requests at once, and a page is in memory as rows, as JSON and as text.
+pub const PAGE_MAX_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Bytes of the body of a message `m`, its pieces counted as full.
+pub(super) const ROW_BYTES: &str = "length(CAST(m.body AS BLOB)) + m.more_pieces * 700000";
+
 /// The messages `m` a request may see. `?1` is the caller or null, `?2` the thread.
-fn seen(with_superseded: bool) -> String {
+pub(super) fn seen(with_superseded: bool) -> String {
     let mut condition = "m.thread_id = ?2
   AND m.resource_id = (SELECT resource_id FROM threads WHERE id = ?2 AND (?1 IS NULL OR resource_id = ?1))"
         .to_owned();
@@ -158,8 +165,11 @@ fn ag_ui_statements(with_superseded: bool) -> (String, String) {
         format!("SELECT count(*) AS total FROM messages m WHERE {seen}"),
         format!(
             "SELECT * FROM (
-  SELECT {MESSAGE_COLUMNS} FROM messages m WHERE {seen} ORDER BY m.place DESC LIMIT ?3 OFFSET ?4
-) ORDER BY place"
+  SELECT *, sum(bytes) OVER (ORDER BY place DESC) AS so_far FROM (
+    SELECT {MESSAGE_COLUMNS}, {ROW_BYTES} AS bytes FROM messages m
+    WHERE {seen} ORDER BY m.place DESC LIMIT ?3 OFFSET ?4
+  )
+) WHERE so_far <= {PAGE_MAX_BYTES} OR so_far = bytes ORDER BY place"
         ),
     )
 }
@@ -170,14 +180,21 @@ fn mastra_statements(with_superseded: bool) -> (String, String) {
     (
         format!("{starts}\nSELECT count(*) AS total FROM starts"),
         format!(
-            "{starts}
-SELECT {MESSAGE_COLUMNS} FROM messages m
+            "{starts},
+page AS MATERIALIZED (
+SELECT *, sum(bytes) OVER (ORDER BY place DESC) AS so_far FROM (
+SELECT {MESSAGE_COLUMNS}, {ROW_BYTES} AS bytes FROM messages m
 WHERE {seen} AND m.role NOT IN ('activity', 'reasoning')
   AND m.place >= (SELECT min(place) FROM (SELECT place FROM starts ORDER BY place DESC LIMIT ?3 OFFSET ?4))
   AND m.place < CASE WHEN ?4 > 0
     THEN (SELECT place FROM starts ORDER BY place DESC LIMIT 1 OFFSET ?4 - 1)
     ELSE {PLACE_MAX} END
-ORDER BY m.place"
+)),
+page_starts AS (SELECT place, so_far FROM page WHERE place IN (SELECT place FROM starts))
+SELECT * FROM page WHERE place >= coalesce(
+  (SELECT min(place) FROM page_starts WHERE so_far <= {PAGE_MAX_BYTES}), (SELECT max(place) FROM page_starts)
+)
+ORDER BY place"
         ),
     )
 }
@@ -187,7 +204,7 @@ const PLACE_MAX: u64 = 1 << 53;
 
 impl StoredMessage {
     /// The message as JSON, under the id it is stored by.
-    fn into_value(self) -> Result<Value, StoreError> {
+    pub(super) fn into_value(self) -> Result<Value, StoreError> {
         let mut value: Value = serde_json::from_str(&self.body).map_err(|_| StoreError::Corrupt("body"))?;
         match value.get_mut("id") {
             Some(id) => *id = Value::String(self.id),

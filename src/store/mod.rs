@@ -9,15 +9,20 @@ mod body;
 mod cursor;
 mod end;
 mod error;
+mod export;
 mod incoming;
 mod mastra_form;
 mod messages;
+mod purge;
 mod row;
 mod runs;
 mod threads;
 mod title;
 
 pub use end::end_batch;
+pub use export::ThreadPart;
+pub use messages::PAGE_MAX_BYTES;
+pub use purge::Purge;
 pub use runs::RunRow;
 pub use threads::{ThreadDetail, ThreadListError};
 
