@@ -6,7 +6,7 @@ use super::error::ApiError;
 use crate::protocol::decode::{Object, Report};
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::forwarded_props_decode::decode_resource_id;
-use crate::protocol::id::ThreadId;
+use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::thread::{NewThread, ThreadPatch};
 
@@ -136,6 +136,23 @@ pub fn thread_patch(body: &str) -> Result<(ThreadPatch, ClientResource), ApiErro
     Ok(read)
 }
 
+/// Reads the body of `POST /owners/:resourceId/erase`: `{"confirm": "<resourceId>"}`, the owner said once more.
+///
+/// # Errors
+/// 400, with every fault found.
+pub fn confirmed_erasure(body: &str, owner: &ResourceId) -> Result<(), ApiError> {
+    let mut object = Object::parse(body)?;
+    let mut report = Report::default();
+    match object.take_some("confirm") {
+        Some(Value::String(text)) if text == owner.as_str() => {}
+        Some(_) | None => report.issue(
+            object.path("confirm"),
+            "must be the resourceId that is to be erased",
+        ),
+    }
+    report.finish(()).map(|_| ()).map_err(ApiError::from)
+}
+
 fn optional_id(object: &mut Object<'_>, name: &str, report: &mut Report) -> Option<ThreadId> {
     let text = object.take_some(name)?;
     let Value::String(text) = text else {
@@ -173,7 +190,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::protocol::id::ResourceId;
 
     fn issues<T>(result: Result<T, ApiError>) -> Vec<(String, String)> {
         let error = result.err().unwrap();
@@ -344,5 +360,21 @@ mod tests {
             thread_patch("{}"),
             Ok((ThreadPatch::default(), ClientResource::Absent))
         );
+    }
+
+    #[test]
+    fn an_erasure_says_its_owner_twice() {
+        let ada = ResourceId::new("ada");
+        assert_eq!(confirmed_erasure(r#"{"confirm":"ada"}"#, &ada), Ok(()));
+        let wrong = pairs(&[("/confirm", "must be the resourceId that is to be erased")]);
+        for body in [
+            "{}",
+            r#"{"confirm":"bob"}"#,
+            r#"{"confirm":null}"#,
+            r#"{"confirm":true}"#,
+        ] {
+            assert_eq!(issues(confirmed_erasure(body, &ada)), wrong, "{body}");
+        }
+        assert_eq!(confirmed_erasure("", &ada).err().unwrap().status(), 400);
     }
 }

@@ -127,19 +127,23 @@ impl Query {
             let form = reader
                 .word("format", &forms, "must be mastra or ag-ui")
                 .unwrap_or(default);
-            let with_superseded = reader.word(
-                "superseded",
-                &[("true", true), ("false", false)],
-                "must be true or false",
-            );
+            let with_superseded = reader.superseded();
             MessageListRequest {
                 thread_id,
                 limit,
                 offset,
                 form,
-                with_superseded: with_superseded.unwrap_or(false),
+                with_superseded,
             }
         })
+    }
+
+    /// Whether an export has superseded messages too, `superseded`.
+    ///
+    /// # Errors
+    /// 400 when it is no truth value.
+    pub fn thread_export(&self) -> Result<bool, ApiError> {
+        self.read(Reader::superseded)
     }
 
     /// What a viewer of a run asks for. Source: contract 8.
@@ -263,6 +267,15 @@ impl<'a> Reader<'a> {
             self.issue(name, "must have the direction ASC or DESC");
         }
         (order, descending)
+    }
+
+    fn superseded(&mut self) -> bool {
+        self.word(
+            "superseded",
+            &[("true", true), ("false", false)],
+            "must be true or false",
+        )
+        .unwrap_or(false)
     }
 
     /// `q` without the blanks around it; nothing left = everything.

@@ -90,6 +90,32 @@ fn page_number(offset: u64, limit: u32) -> u64 {
     offset / u64::from(limit.max(1))
 }
 
+/// The beginning of an export: `{"thread":{...},"messages":[`; [`thread_export_part`]s and [`THREAD_EXPORT_END`] follow.
+pub fn thread_export_start(thread: &Thread) -> String {
+    let thread = Value::Object(thread_members(thread));
+    format!("{{\"thread\":{thread},\"messages\":[")
+}
+
+/// Messages of an export, with the comma to those before.
+pub fn thread_export_part(messages: &[Value], is_first: bool) -> String {
+    let mut text = String::new();
+    for (index, message) in messages.iter().enumerate() {
+        if index > 0 || !is_first {
+            text.push(',');
+        }
+        text.push_str(&message.to_string());
+    }
+    text
+}
+
+/// The end of an export.
+pub const THREAD_EXPORT_END: &str = "]}";
+
+/// What an erasure has done: `{"success":true,"complete"}`; when it is not complete, the same request goes on.
+pub fn owner_erased(is_complete: bool) -> String {
+    json!({"success": true, "complete": is_complete}).to_string()
+}
+
 /// All agents, the default first: `{"agents"}`, or a bare array (D18).
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 use super::error::ApiError;
 use super::percent;
-use crate::protocol::id::{AgentId, RunId, ThreadId, ToolCallId};
+use crate::protocol::id::{AgentId, ResourceId, RunId, ThreadId, ToolCallId};
 
 /// A request's destination, its path parameters decoded. Source: contract 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +58,16 @@ pub enum Route {
     ListMessages {
         /// The thread.
         thread_id: ThreadId,
+    },
+    /// `GET /threads/:threadId/export`
+    ExportThread {
+        /// The thread.
+        thread_id: ThreadId,
+    },
+    /// `POST /owners/:resourceId/erase`
+    EraseOwner {
+        /// The owner.
+        resource_id: ResourceId,
     },
     /// `GET /agents`
     ListAgents,
@@ -209,6 +219,26 @@ pub const ROUTES: &[RouteRow] = &[
             run_id: path.run_id()?,
         })
     }),
+    row(
+        Method::Get,
+        "/threads/:threadId/export",
+        Level::Extension,
+        |path| {
+            Some(Route::ExportThread {
+                thread_id: path.thread_id()?,
+            })
+        },
+    ),
+    row(
+        Method::Post,
+        "/owners/:resourceId/erase",
+        Level::Extension,
+        |path| {
+            Some(Route::EraseOwner {
+                resource_id: path.resource_id()?,
+            })
+        },
+    ),
 ];
 
 const fn row(
@@ -321,6 +351,10 @@ impl Parameters {
         ThreadId::parse(self.get("threadId")?).ok()
     }
 
+    fn resource_id(&self) -> Option<ResourceId> {
+        ResourceId::parse(self.get("resourceId")?).ok()
+    }
+
     fn tool_call_id(&self) -> Option<ToolCallId> {
         ToolCallId::parse(self.get("toolCallId")?).ok()
     }
@@ -361,7 +395,9 @@ mod tests {
             Route::DeleteThread {
                 thread_id: thread_id.clone(),
             },
-            Route::ListMessages { thread_id },
+            Route::ListMessages {
+                thread_id: thread_id.clone(),
+            },
             Route::ListAgents,
             Route::ReadAgent {
                 agent_id: AgentId::new("x"),
@@ -373,6 +409,10 @@ mod tests {
                 run_id: run_id.clone(),
             },
             Route::CancelRun { run_id },
+            Route::ExportThread { thread_id },
+            Route::EraseOwner {
+                resource_id: ResourceId::new("x"),
+            },
         ];
         for prefix in ["/io-bridge", "", "/a/b"] {
             let reached: Vec<_> = ROUTES
@@ -428,6 +468,9 @@ mod tests {
             "/io-bridge/run/x",
             "/io-bridge/threads//messages",
             "/io-bridge/threads//",
+            "/io-bridge/threads//export",
+            "/io-bridge/owners//erase",
+            "/io-bridge/owners/ada",
             "/io-bridge/threads/%FF",
             "/io-bridge/threads/%00",
             "/io-bridge/runs//tool-calls/c/result",
@@ -446,6 +489,8 @@ mod tests {
             ("GET", "/io-bridge/run", "POST, OPTIONS"),
             ("PUT", "/io-bridge", "GET, HEAD, OPTIONS"),
             ("DELETE", "/io-bridge/threads", "GET, HEAD, POST, OPTIONS"),
+            ("DELETE", "/io-bridge/threads/", "GET, HEAD, POST, OPTIONS"),
+            ("DELETE", "/io-bridge/owners/ada/erase", "POST, OPTIONS"),
             (
                 "POST",
                 "/io-bridge/threads/t",

@@ -38,6 +38,7 @@ fn without_variables_everything_has_its_default() {
             list_shape: ListShape::Object,
             message_form: MessageForm::Mastra,
             log_level: LogLevel::Info,
+            retention_ms: None,
             limits: Limits {
                 run_body_max_bytes: 8_388_608,
                 result_body_max_bytes: 4_194_304,
@@ -447,4 +448,18 @@ fn mistakes_in_server_tools_name_their_key() {
     ] {
         assert_eq!(mistake(vars).0, told);
     }
+}
+
+#[test]
+fn retention_is_in_days_and_off_at_zero() {
+    let retention = |days: Value| config(json!({"RETENTION_DAYS": days})).map(|config| config.retention_ms);
+    assert_eq!(retention(json!(0)), Ok(None));
+    assert_eq!(retention(json!("30")), Ok(Some(30 * 86_400_000)));
+    assert_eq!(
+        mistake(json!({"RETENTION_DAYS": 36_501})),
+        (
+            "RETENTION_DAYS must be a whole number from 0 to 36500".to_owned(),
+            "36501".to_owned()
+        )
+    );
 }

@@ -74,6 +74,8 @@ pub struct Config {
     pub message_form: MessageForm,
     /// Least grave log lines that are written.
     pub log_level: LogLevel,
+    /// How long idle threads are kept, in milliseconds; `None` = for ever.
+    pub retention_ms: Option<u64>,
     /// What a request may weigh.
     pub limits: Limits,
     agents: Vec<Rc<AgentConfig>>,
@@ -107,6 +109,11 @@ pub struct Limits {
     /// Front-end tools in one `POST /run`.
     pub tools_max_count: usize,
 }
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// A century.
+const RETENTION_DAYS_MAX: usize = 36_500;
 
 const MIB: usize = 1024 * 1024;
 
@@ -167,6 +174,7 @@ impl Config {
                 ],
                 LogLevel::default(),
             )?,
+            retention_ms: retention_ms(vars)?,
             limits: limits(vars)?,
             agents: file.agents.into_iter().map(Rc::new).collect(),
             tools: file.tools,
@@ -204,6 +212,12 @@ impl Config {
             .find(|agent| agent.answers_to(id.as_str()))
             .cloned()
     }
+}
+
+fn retention_ms(vars: Variables<'_>) -> Result<Option<u64>, ConfigError> {
+    let days = vars.count("RETENTION_DAYS", 0, 0..=RETENTION_DAYS_MAX)?;
+    let days = u64::try_from(days).unwrap_or(u64::MAX);
+    Ok((days > 0).then(|| days.saturating_mul(DAY_MS)))
 }
 
 fn prefix(vars: Variables<'_>) -> Result<String, ConfigError> {
@@ -246,14 +260,14 @@ fn limits(vars: Variables<'_>) -> Result<Limits, ConfigError> {
     // The platform refuses bodies over 100 MB, and an isolate has 128 MB for the body and all that is made of it.
     let body_most = 32 * MIB;
     Ok(Limits {
-        run_body_max_bytes: vars.count("RUN_BODY_MAX_BYTES", default.run_body_max_bytes, body_most)?,
+        run_body_max_bytes: vars.count("RUN_BODY_MAX_BYTES", default.run_body_max_bytes, 1..=body_most)?,
         result_body_max_bytes: vars.count(
             "RESULT_BODY_MAX_BYTES",
             default.result_body_max_bytes,
-            body_most,
+            1..=body_most,
         )?,
-        messages_max_count: vars.count("MESSAGES_MAX_COUNT", default.messages_max_count, 100_000)?,
-        tools_max_count: vars.count("TOOLS_MAX_COUNT", default.tools_max_count, 10_000)?,
+        messages_max_count: vars.count("MESSAGES_MAX_COUNT", default.messages_max_count, 1..=100_000)?,
+        tools_max_count: vars.count("TOOLS_MAX_COUNT", default.tools_max_count, 1..=10_000)?,
     })
 }
 

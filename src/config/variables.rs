@@ -1,5 +1,7 @@
 //! The deployment's variables: the one table of them, and how each is read.
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Map, Value};
 
 use super::ConfigError;
@@ -100,6 +102,13 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "Least grave log lines that are written.",
     },
     Variable {
+        name: "RETENTION_DAYS",
+        kind: VariableKind::Integer,
+        default: "0",
+        unit: "days",
+        meaning: "How long idle threads are kept, and run rows and traces of deleted threads; 0 = for ever. Needs a cron trigger.",
+    },
+    Variable {
         name: "RUN_BODY_MAX_BYTES",
         kind: VariableKind::Integer,
         default: "8388608",
@@ -167,19 +176,24 @@ impl Variables<'_> {
             })
     }
 
-    /// A whole number from 1 to `most`.
-    pub fn count(&self, name: &'static str, default: usize, most: usize) -> Result<usize, ConfigError> {
+    /// A whole number of this range.
+    pub fn count(
+        &self,
+        name: &'static str,
+        default: usize,
+        range: RangeInclusive<usize>,
+    ) -> Result<usize, ConfigError> {
         let Some(value) = self.json(name)? else {
             return Ok(default);
         };
         value
             .as_u64()
             .and_then(|number| usize::try_from(number).ok())
-            .filter(|number| (1..=most).contains(number))
+            .filter(|number| range.contains(number))
             .ok_or_else(|| {
                 ConfigError::new(
                     name,
-                    format!("must be a whole number from 1 to {most}"),
+                    format!("must be a whole number from {} to {}", range.start(), range.end()),
                     value.clone(),
                 )
             })

@@ -1,5 +1,7 @@
 //! The database port over D1.
 
+use std::rc::Rc;
+
 use serde_json::{Map, Value};
 use wasm_bindgen::JsValue;
 use worker::{D1Database, D1PreparedStatement};
@@ -8,15 +10,17 @@ use super::stream::describe;
 use crate::store::{Database, DatabaseError, Parameter, Row, Statement};
 
 /// A D1 binding.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct D1 {
-    database: D1Database,
+    database: Rc<D1Database>,
 }
 
 impl D1 {
     /// Takes a binding.
     pub fn new(database: D1Database) -> Self {
-        Self { database }
+        Self {
+            database: Rc::new(database),
+        }
     }
 
     fn prepare(&self, statement: &Statement) -> worker::Result<D1PreparedStatement> {

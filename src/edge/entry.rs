@@ -5,7 +5,7 @@
     reason = "the macro's own way out for a handler that fails; ours does not"
 )]
 
-use worker::{Context, Env, Request, Response, event, wasm_bindgen};
+use worker::{Context, Env, Request, Response, ScheduleContext, ScheduledEvent, event, wasm_bindgen};
 
 /// Once per isolate: a panic's message and stack go to the log, then the platform's own hook resets the isolate.
 #[event(start)]
@@ -21,4 +21,10 @@ fn start() {
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<Response> {
     Ok(super::serve(request, env).await)
+}
+
+/// The cron trigger.
+#[event(scheduled)]
+async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
+    super::retention::purge_idle(&env).await;
 }

@@ -76,6 +76,8 @@ impl Call<'_> {
             Route::UpdateThread { thread_id } => self.update_thread(principal, &thread_id).await,
             Route::DeleteThread { thread_id } => self.delete_thread(principal, &thread_id).await,
             Route::ListMessages { thread_id } => self.list_messages(principal, thread_id).await,
+            Route::ExportThread { thread_id } => self.export_thread(principal, thread_id).await,
+            Route::EraseOwner { resource_id } => self.erase_owner(principal, resource_id).await,
             Route::ListAgents => self.list_agents().await,
             Route::ReadAgent { agent_id } => self.read_agent(&agent_id).await,
         }

@@ -16,6 +16,7 @@ mod outbox;
 mod outlet;
 mod ports;
 mod reply;
+mod retention;
 mod run_calls;
 mod run_handlers;
 mod run_object;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use futures::{Stream, StreamExt};
 use web_sys::ReadableStream;
 use worker::{Headers, Response, ResponseBody, WebSocket};
 
@@ -36,6 +37,24 @@ impl Answer {
     /// 200 with JSON text.
     pub fn json(text: String) -> Self {
         Self::new(200, ResponseBody::Body(text.into_bytes())).with_headers([JSON])
+    }
+
+    /// 200 with JSON text that comes in pieces; a piece that fails breaks the connection.
+    ///
+    /// # Errors
+    /// The platform made no stream.
+    pub fn json_stream<S, E>(pieces: S) -> worker::Result<Self>
+    where
+        S: Stream<Item = Result<String, E>> + 'static,
+        E: std::fmt::Display,
+    {
+        let pieces = pieces.map(|piece| {
+            piece
+                .map(String::into_bytes)
+                .map_err(|error| worker::Error::RustError(error.to_string()))
+        });
+        let (_, body) = Response::from_stream(pieces)?.into_parts();
+        Ok(Self::new(200, body).with_headers([JSON]))
     }
 
     /// An error. Source: D2.

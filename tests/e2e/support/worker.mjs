@@ -65,6 +65,8 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
     prefix,
     lines,
     database,
+    // What a cron trigger does.
+    tick: async () => assert.equal((await (await miniflare.getWorker()).scheduled()).outcome, "ok"),
     stop: () => miniflare.dispose(),
   });
 }

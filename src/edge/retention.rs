@@ -1,0 +1,40 @@
+//! The cron trigger: deletes what has been idle longer than the deployment keeps it.
+
+use worker::Env;
+
+use super::clock::PlatformClock;
+use super::env;
+use super::ids::RandomIds;
+use crate::run::ports::{Clock, IdSource, Level, Log};
+use crate::store::{Purge, Store};
+
+/// Batches of one occasion; the next goes on where this one stopped.
+const BATCHES_MAX: usize = 50;
+
+/// Deletes what is due. Nothing without a database, or with `RETENTION_DAYS` 0.
+pub async fn purge_idle(env: &Env) {
+    let log = env::log(env);
+    let Ok(settings) = env::settings(env) else {
+        log.line(Level::Error, "config_invalid", &[]);
+        return;
+    };
+    let (Some(retention_ms), Some(database)) = (settings.config.retention_ms, env::database(env)) else {
+        return;
+    };
+    let store = Store::new(database);
+    let before_ms = PlatformClock.now_ms().saturating_sub(retention_ms);
+    for batch in 1..=BATCHES_MAX {
+        match store.purge_idle(before_ms, &RandomIds.token()).await {
+            Ok(Purge::Incomplete) => {}
+            Ok(Purge::Complete) => {
+                log.line(Level::Info, "idle_purged", &[("batchCount", &batch)]);
+                return;
+            }
+            Err(error) => {
+                log.line(Level::Error, "idle_not_purged", &[("error", &error)]);
+                return;
+            }
+        }
+    }
+    log.line(Level::Warn, "idle_purge_goes_on", &[("batchCount", &BATCHES_MAX)]);
+}
