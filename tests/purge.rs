@@ -12,7 +12,7 @@ mod sqlite;
 use chat::*;
 use futures::executor::block_on;
 use io_bridge::protocol::id::{ResourceId, ThreadId};
-use io_bridge::store::{BeginRun, DatabaseError, PAGE_MAX_BYTES, Persistence, Purge, Store};
+use io_bridge::store::{BeginRun, DatabaseError, PAGE_MAX_BYTES, Persistence, Purge, Purged, Store};
 use serde_json::{Value, json};
 use sqlite::Sqlite;
 
@@ -60,7 +60,12 @@ fn rows_of(sqlite: &Sqlite, owner: &str) -> [usize; 5] {
 fn erase_all(sqlite: &Sqlite, owner: &str) -> usize {
     let owner = ResourceId::new(owner);
     let mut batch_count = 1;
-    while block_on(Store::new(sqlite).erase_owner(&owner, "erased")).unwrap() == Purge::Incomplete {
+    let erase = || {
+        block_on(Store::new(sqlite).erase_owner(&owner, "erased"))
+            .unwrap()
+            .state
+    };
+    while erase() == Purge::Incomplete {
         batch_count += 1;
     }
     batch_count
@@ -127,8 +132,10 @@ fn a_live_run_of_an_erased_owner_stores_nothing_afterwards() {
     let owner = ResourceId::new(OWNER);
     // Between two batches the thread is still there.
     assert_eq!(
-        block_on(Store::new(&sqlite).erase_owner(&owner, "erased")),
-        Ok(Purge::Incomplete)
+        block_on(Store::new(&sqlite).erase_owner(&owner, "erased"))
+            .unwrap()
+            .state,
+        Purge::Incomplete
     );
     end(&sqlite, &live, finished(vec![assistant("late")]));
     assert_eq!(
@@ -212,12 +219,27 @@ fn retention_deletes_what_is_idle_of_every_owner_and_keeps_the_rest() {
     let store = Store::new(&sqlite);
     assert_eq!(
         block_on(store.purge_idle(START_MS, "purged")),
-        Ok(Purge::Complete)
+        Ok(Purged {
+            state: Purge::Complete,
+            threads: Vec::new()
+        })
     );
     assert_eq!(rows_of(&sqlite, "ada"), [4, 10, 0, 6, 1]);
+    let purged = block_on(store.purge_idle(START_MS + 5 * DAY_MS, "purged")).unwrap();
+    let mut gone: Vec<&str> = purged.threads.iter().map(ThreadId::as_str).collect();
+    gone.sort_unstable();
+    assert_eq!(purged.state, Purge::Complete);
     assert_eq!(
-        block_on(store.purge_idle(START_MS + 5 * DAY_MS, "purged")),
-        Ok(Purge::Complete)
+        gone,
+        [
+            "ada old",
+            "ada older",
+            "bob old",
+            "bob older",
+            "eve old",
+            "eve older",
+            "zoe t"
+        ]
     );
     for owner in ["ada", "bob", "eve"] {
         let left = sqlite.rows(&format!(

@@ -1,11 +1,13 @@
 //! Bodies of successful answers, each one compact JSON.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::protocol::agent::Agent;
 use crate::protocol::event::PROTOCOL_VERSION;
-use crate::protocol::id::{RunId, ToolCallId};
+use crate::protocol::id::{RunId, ThreadId, ToolCallId};
 use crate::protocol::thread::{ListShape, MessageListRequest, Page, PageStart, Thread, ThreadListRequest};
 use crate::protocol::time::iso_8601;
 
@@ -37,7 +39,23 @@ pub fn thread(thread: &Thread, active_runs: &[RunId]) -> String {
 
 /// A page of threads: `{"threads","total","page","perPage","hasMore","nextCursor"?}`, or a bare array (D18).
 pub fn thread_list(page: &Page<Thread>, request: &ThreadListRequest, shape: ListShape) -> String {
-    let thread = |thread| Value::Object(thread_members(thread));
+    found_thread_list(page, request, shape, &HashMap::new())
+}
+
+/// As [`thread_list`], with the `snippet` of each thread in whose messages a search found something.
+pub fn found_thread_list(
+    page: &Page<Thread>,
+    request: &ThreadListRequest,
+    shape: ListShape,
+    snippets: &HashMap<ThreadId, String>,
+) -> String {
+    let thread = |thread: &Thread| {
+        let mut members = thread_members(thread);
+        if let Some(snippet) = snippets.get(&thread.id) {
+            members.insert("snippet".to_owned(), json!(snippet));
+        }
+        Value::Object(members)
+    };
     let threads: Value = page.items.iter().map(thread).collect();
     let offset = match (shape, &request.start) {
         (ListShape::Array, _) => return threads.to_string(),

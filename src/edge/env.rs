@@ -22,6 +22,9 @@ use crate::run::ports::{Level, Log};
 /// Name of the D1 binding; without it the deployment keeps no threads.
 const DATABASE_BINDING: &str = "DB";
 
+/// Name of the D1 binding of the search index; without it searches look at titles only.
+const SEARCH_BINDING: &str = "SEARCH";
+
 /// Name of the Durable Object binding; without it nothing works.
 const RUNS_BINDING: &str = "RUNS";
 
@@ -110,6 +113,12 @@ pub fn auth_mode(env: &Env, auth: &Auth, log: &ConsoleLog) -> AuthMode {
 /// The database, if the deployment has one.
 pub fn database(env: &Env) -> Option<D1> {
     env.d1(DATABASE_BINDING).ok().map(D1::new)
+}
+
+/// The search index, if the deployment has one; it is of no use without the database it is of.
+pub fn search(env: &Env) -> Option<D1> {
+    database(env)?;
+    env.d1(SEARCH_BINDING).ok().map(D1::new)
 }
 
 /// The objects runs live in.

@@ -22,6 +22,8 @@ pub struct PlatformPorts {
     pub upstreams: Upstreams,
     /// `None` when the deployment has no database.
     pub database: Option<D1>,
+    /// `None` when the deployment has no search index.
+    pub search: Option<D1>,
     /// With the ids of the run on each line.
     pub log: ConsoleLog,
     /// Keeps what the database does not take.
@@ -45,6 +47,10 @@ impl Ports for PlatformPorts {
 
     fn database(&self) -> Option<&D1> {
         self.database.as_ref()
+    }
+
+    fn search(&self) -> Option<&D1> {
+        self.search.as_ref()
     }
 
     fn clock(&self) -> &PlatformClock {

@@ -3,10 +3,13 @@
 use worker::Env;
 
 use super::clock::PlatformClock;
+use super::database::D1;
 use super::env;
 use super::ids::RandomIds;
+use super::log::ConsoleLog;
+use crate::protocol::id::ThreadId;
 use crate::run::ports::{Clock, IdSource, Level, Log};
-use crate::store::{Purge, Store};
+use crate::store::{Purge, SearchIndex, Store};
 
 /// Batches of one occasion; the next goes on where this one stopped.
 const BATCHES_MAX: usize = 50;
@@ -22,13 +25,16 @@ pub async fn purge_idle(env: &Env) {
         return;
     };
     let store = Store::new(database);
+    let search = env::search(env).map(SearchIndex::new);
     let before_ms = PlatformClock.now_ms().saturating_sub(retention_ms);
     for batch in 1..=BATCHES_MAX {
         match store.purge_idle(before_ms, &RandomIds.token()).await {
-            Ok(Purge::Incomplete) => {}
-            Ok(Purge::Complete) => {
-                log.line(Level::Info, "idle_purged", &[("batchCount", &batch)]);
-                return;
+            Ok(purged) => {
+                forget(&purged.threads, search.as_ref(), &log).await;
+                if purged.state == Purge::Complete {
+                    log.line(Level::Info, "idle_purged", &[("batchCount", &batch)]);
+                    return;
+                }
             }
             Err(error) => {
                 log.line(Level::Error, "idle_not_purged", &[("error", &error)]);
@@ -37,4 +43,23 @@ pub async fn purge_idle(env: &Env) {
         }
     }
     log.line(Level::Warn, "idle_purge_goes_on", &[("batchCount", &BATCHES_MAX)]);
+}
+
+/// Takes threads that are gone out of the search index.
+async fn forget(threads: &[ThreadId], search: Option<&SearchIndex<D1>>, log: &ConsoleLog) {
+    let Some(index) = search else {
+        return;
+    };
+    for thread in threads {
+        loop {
+            match index.forget_thread(thread).await {
+                Ok(true) => break,
+                Ok(false) => {}
+                Err(error) => {
+                    log.line(Level::Warn, "search_index_failed", &[("error", &error)]);
+                    break;
+                }
+            }
+        }
+    }
 }

@@ -138,6 +138,7 @@ impl RunObject {
         let ports = PlatformPorts {
             upstreams: Upstreams::new(&self.env),
             database: env::database(&self.env),
+            search: env::search(&self.env),
             log,
             outbox: self.outbox(),
             watchdog: self.watchdog(),

@@ -1,5 +1,7 @@
 //! Handlers of the thread routes.
 
+use std::collections::HashMap;
+
 use futures::stream;
 
 use super::clock::PlatformClock;
@@ -15,9 +17,9 @@ use crate::api::reply;
 use crate::protocol::decode::Issue;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::{ResourceId, ThreadId};
-use crate::protocol::thread::Page;
+use crate::protocol::thread::{Page, ThreadListRequest};
 use crate::run::ports::{Clock, IdSource, Level, Log};
-use crate::store::{Lookup, Purge, Store, StoreError, ThreadListError};
+use crate::store::{FoundThreads, Lookup, Purge, SearchHit, SearchIndex, Store, StoreError, ThreadListError};
 
 /// Batches of one request to erase: no answer takes minutes, and the platform counts statements.
 const ERASURE_MAX_BATCHES: usize = 20;
@@ -31,26 +33,65 @@ impl Call<'_> {
         let request = self
             .query
             .thread_list(owner.cloned().unwrap_or_else(|| ResourceId::new("")))?;
-        let page = match owner {
-            Some(_) => store.list_threads(&request).await.map_err(|error| match error {
+        let shape = self.config.list_shape;
+        if owner.is_none() {
+            return Ok(Answer::json(reply::thread_list(&Page::empty(), &request, shape)));
+        }
+        let hits = self.hits(&request).await;
+        let found = store
+            .search_threads(&request, &hits)
+            .await
+            .map_err(|error| match error {
                 ThreadListError::BadCursor => ApiError::invalid_query(vec![Issue {
                     pointer: "/cursor".to_owned(),
                     message: "must be the nextCursor of this list".to_owned(),
                 }]),
                 ThreadListError::Store(error) => self.store_error(&error),
-            })?,
-            None => Page {
-                items: Vec::new(),
-                total: 0,
-                has_more: false,
-                next_cursor: None,
-            },
-        };
-        Ok(Answer::json(reply::thread_list(
-            &page,
+            })?;
+        let snippets = self.snippets(&request, &found).await;
+        Ok(Answer::json(reply::found_thread_list(
+            &found.page,
             &request,
-            self.config.list_shape,
+            shape,
+            &snippets,
         )))
+    }
+
+    /// What the index finds; without it a search looks at titles only.
+    async fn hits(&self, request: &ThreadListRequest) -> Vec<SearchHit> {
+        let (Some(search), Some(index)) = (&request.search, self.search_index()) else {
+            return Vec::new();
+        };
+        let hits = index.find(&request.owner, search).await;
+        hits.unwrap_or_else(|error| {
+            self.index_failed(&error);
+            Vec::new()
+        })
+    }
+
+    async fn snippets(&self, request: &ThreadListRequest, found: &FoundThreads) -> HashMap<ThreadId, String> {
+        let (Some(search), Some(index)) = (&request.search, self.search_index()) else {
+            return HashMap::new();
+        };
+        let rows: Vec<u64> = found.hits.values().copied().collect();
+        let mut snippets = index.snippets(search, &rows).await.unwrap_or_else(|error| {
+            self.index_failed(&error);
+            HashMap::new()
+        });
+        let of_threads = found.hits.iter();
+        of_threads
+            .filter_map(|(thread, row)| Some((thread.clone(), snippets.remove(row)?)))
+            .collect()
+    }
+
+    fn search_index(&self) -> Option<SearchIndex<D1>> {
+        env::search(self.env).map(SearchIndex::new)
+    }
+
+    /// The index is a convenience: an answer without it is still right.
+    fn index_failed(&self, error: &StoreError) {
+        self.log
+            .line(Level::Warn, "search_index_failed", &[("error", error)]);
     }
 
     /// `POST /threads`
@@ -104,6 +145,11 @@ impl Call<'_> {
                 .delete_thread(id, caller.owner(), PlatformClock.now_ms())
                 .await,
         )?;
+        if let Some(index) = self.search_index()
+            && let Err(error) = index.forget_thread(id).await
+        {
+            self.index_failed(&error);
+        }
         Ok(Answer::json(reply::thread_deleted()))
     }
 
@@ -168,12 +214,24 @@ impl Call<'_> {
         let mut purge = Purge::Incomplete;
         for _ in 0..ERASURE_MAX_BATCHES {
             let batch = store.erase_owner(&owner, &RandomIds.token()).await;
-            purge = batch.map_err(|error| self.store_error(&error))?;
+            purge = batch.map_err(|error| self.store_error(&error))?.state;
             if purge == Purge::Complete {
                 break;
             }
         }
-        Ok(Answer::json(reply::owner_erased(purge == Purge::Complete)))
+        let mut is_complete = purge == Purge::Complete;
+        // Last, because a run that was ending may have written while the threads were still there.
+        if let (true, Some(index)) = (is_complete, self.search_index()) {
+            is_complete = false;
+            for _ in 0..ERASURE_MAX_BATCHES {
+                let forgotten = index.forget_owner(&owner).await;
+                is_complete = forgotten.map_err(|error| self.store_error(&error))?;
+                if is_complete {
+                    break;
+                }
+            }
+        }
+        Ok(Answer::json(reply::owner_erased(is_complete)))
     }
 
     fn store(&self) -> Result<Store<D1>, ApiError> {

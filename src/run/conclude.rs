@@ -9,7 +9,7 @@ use crate::protocol::event::{Event, Outcome, RunErrorCode, RunFinished, TokenUsa
 use crate::protocol::id::ToolCallId;
 use crate::protocol::lifecycle::LifecycleFault;
 use crate::protocol::tool::ToolResult;
-use crate::store::{EndRun, RunStatus};
+use crate::store::{EndRun, RunStatus, SearchIndex};
 
 /// How the steps ended well.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,6 +60,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         };
         self.control.end.set(Some((end, self.pace.now_ms())));
         self.leave_servers().await;
+        self.index_texts().await;
         if status == RunStatus::Finished {
             self.write_title().await;
         }
@@ -98,6 +99,29 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         stored
             .or_else(|_| self.ports.keep_undelivered(run, &end))
             .map_err(|_| ())
+    }
+
+    /// Makes what was said findable. A failure leaves the texts of this run out of the index, which can be built anew.
+    async fn index_texts(&self) {
+        let (Some(store), Some(run), Some(search)) = (&self.store, &self.persistent, self.ports.search())
+        else {
+            return;
+        };
+        if run.read_only {
+            return;
+        }
+        let indexed = match store.texts_to_index(run).await {
+            Ok(texts) => {
+                let index = SearchIndex::new(search);
+                index.put(&run.owner, &run.thread_id, &texts).await
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = indexed {
+            let members: [(&'static str, &dyn std::fmt::Display); 2] =
+                [("threadId", &run.thread_id), ("error", &error)];
+            self.ports.log().line(Level::Warn, "texts_not_indexed", &members);
+        }
     }
 
     async fn send_terminal(&mut self, outcome: &Result<Finish, Halt>) -> bool {

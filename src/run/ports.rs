@@ -25,6 +25,8 @@ pub trait Ports {
     fn http(&self) -> &Self::Http;
     /// D1; `None` when the deployment has none.
     fn database(&self) -> Option<&Self::Database>;
+    /// The search index, a database of its own; `None` when the deployment has none.
+    fn search(&self) -> Option<&Self::Database>;
     /// Time.
     fn clock(&self) -> &Self::Clock;
     /// Fresh ids.

@@ -16,15 +16,17 @@ mod messages;
 mod purge;
 mod row;
 mod runs;
+mod search;
 mod threads;
 mod title;
 
 pub use end::end_batch;
 pub use export::ThreadPart;
 pub use messages::PAGE_MAX_BYTES;
-pub use purge::Purge;
+pub use purge::{Purge, Purged};
 pub use runs::RunRow;
-pub use threads::{ThreadDetail, ThreadListError};
+pub use search::{IndexedText, SearchHit, SearchIndex};
+pub use threads::{FoundThreads, ThreadDetail, ThreadListError};
 
 use std::borrow::Cow;
 use std::future::Future;

@@ -3,7 +3,7 @@
 
 use super::row::Fields;
 use super::{Database, Parameter, Statement, Store, StoreError};
-use crate::protocol::id::ResourceId;
+use crate::protocol::id::{ResourceId, ThreadId};
 
 /// Threads one batch works on.
 const THREADS_MAX: u32 = 20;
@@ -23,6 +23,15 @@ pub enum Purge {
     Incomplete,
 }
 
+/// What a batch has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Purged {
+    /// Whether that was all.
+    pub state: Purge,
+    /// Threads that are gone now.
+    pub threads: Vec<ThreadId>,
+}
+
 /// What a batch deletes, as the parts of its statements.
 struct Selection {
     /// Ids of the next threads, oldest first.
@@ -40,7 +49,7 @@ impl<D: Database> Store<D> {
     ///
     /// # Errors
     /// [`StoreError`]; nothing is half-deleted then, and the same call goes on.
-    pub async fn erase_owner(&self, owner: &ResourceId, incarnation: &str) -> Result<Purge, StoreError> {
+    pub async fn erase_owner(&self, owner: &ResourceId, incarnation: &str) -> Result<Purged, StoreError> {
         let of_owner = |columns: &str, table: &str, order: &str, limit: u32| {
             format!("SELECT {columns} FROM {table} WHERE resource_id = ?1 ORDER BY {order} LIMIT {limit}")
         };
@@ -58,7 +67,7 @@ impl<D: Database> Store<D> {
     ///
     /// # Errors
     /// [`StoreError`]; nothing is half-deleted then, and the same call goes on.
-    pub async fn purge_idle(&self, before_ms: u64, incarnation: &str) -> Result<Purge, StoreError> {
+    pub async fn purge_idle(&self, before_ms: u64, incarnation: &str) -> Result<Purged, StoreError> {
         let selection = Selection {
             threads: idle("id", "threads", "updated_at_ms", "TRUE", THREADS_MAX),
             runs: idle(
@@ -80,7 +89,7 @@ impl<D: Database> Store<D> {
         self.purge(selection, incarnation).await
     }
 
-    async fn purge(&self, selection: Selection, incarnation: &str) -> Result<Purge, StoreError> {
+    async fn purge(&self, selection: Selection, incarnation: &str) -> Result<Purged, StoreError> {
         let Selection {
             threads,
             runs,
@@ -108,7 +117,8 @@ impl<D: Database> Store<D> {
             statement(format!(
                 "DELETE FROM threads WHERE id IN ({threads})
   AND NOT EXISTS (SELECT 1 FROM messages WHERE thread_id = threads.id)
-  AND NOT EXISTS (SELECT 1 FROM message_pieces WHERE thread_id = threads.id)"
+  AND NOT EXISTS (SELECT 1 FROM message_pieces WHERE thread_id = threads.id)
+RETURNING id AS thread"
             )),
             statement(format!("DELETE FROM runs WHERE (id, resource_id) IN ({runs})")),
             statement(format!(
@@ -121,10 +131,16 @@ impl<D: Database> Store<D> {
         let results = self.database.batch(statements).await?;
         let row = results.last().and_then(|rows| rows.first());
         let remains = Fields(row.ok_or(StoreError::Corrupt("remains"))?).truth("remains")?;
-        Ok(if remains {
-            Purge::Incomplete
-        } else {
-            Purge::Complete
+        let gone = results.iter().flatten().filter(|row| row.contains_key("thread"));
+        Ok(Purged {
+            state: if remains {
+                Purge::Incomplete
+            } else {
+                Purge::Complete
+            },
+            threads: gone
+                .map(|row| Fields(row).id("thread", ThreadId::new))
+                .collect::<Result<_, _>>()?,
         })
     }
 }

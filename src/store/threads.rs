@@ -2,10 +2,13 @@
 //!
 //! A `caller` of `None` is one without an owner where the id alone is the capability (D4).
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use super::cursor::Cursor;
 use super::row::Fields;
+use super::search::{SearchHit, hits_parameter};
 use super::title::folded;
 use super::{Database, Lookup, Parameter, Row, Statement, Store, StoreError};
 use crate::protocol::id::{ResourceId, RunId, ThreadId};
@@ -24,6 +27,15 @@ pub enum ThreadListError {
     Store(#[from] StoreError),
 }
 
+/// A page of threads and where a search found their messages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundThreads {
+    /// The page.
+    pub page: Page<Thread>,
+    /// The newest hit of each thread: `SearchHit::row`.
+    pub hits: HashMap<ThreadId, u64>,
+}
+
 /// A thread and its live runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadDetail {
@@ -33,7 +45,7 @@ pub struct ThreadDetail {
     pub active_runs: Vec<RunId>,
 }
 
-const COLUMNS: &str = "SELECT id, title, resource_id, metadata, created_at_ms, updated_at_ms FROM threads";
+const COLUMNS: &str = "id, title, resource_id, metadata, created_at_ms, updated_at_ms";
 
 /// The thread `?2` of the caller `?1`, whoever owns it if that is null.
 const CALLERS: &str = "id = ?2 AND (?1 IS NULL OR resource_id = ?1)";
@@ -48,16 +60,35 @@ impl<D: Database> Store<D> {
     /// # Errors
     /// [`ThreadListError`]
     pub async fn list_threads(&self, request: &ThreadListRequest) -> Result<Page<Thread>, ThreadListError> {
+        Ok(self.search_threads(request, &[]).await?.page)
+    }
+
+    /// A page of an owner's threads; a search finds those with a hit among its visible messages too.
+    ///
+    /// # Errors
+    /// [`ThreadListError`]
+    pub async fn search_threads(
+        &self,
+        request: &ThreadListRequest,
+        hits: &[SearchHit],
+    ) -> Result<FoundThreads, ThreadListError> {
         let owner: Parameter = request.owner.as_str().into();
         let mut scope = vec![owner];
         if let Some(search) = &request.search {
-            scope.extend([search.as_str().into(), folded(search).into()]);
+            scope.extend([
+                search.as_str().into(),
+                folded(search).into(),
+                hits_parameter(hits).into(),
+            ]);
         }
-        let selected = selected(request.search.is_some());
-        let count = format!("SELECT count(*) AS total FROM threads WHERE {selected}");
+        let selection = if request.search.is_some() { SEARCHED } else { OWNED };
+        let count = format!(
+            "{}SELECT count(*) AS total FROM threads WHERE {}",
+            selection.with, selection.condition
+        );
         let statements = vec![
             Statement::new(count, scope.clone()),
-            page_statement(request, selected, scope)?,
+            page_statement(request, &selection, scope)?,
         ];
         let mut results = self
             .database
@@ -69,9 +100,13 @@ impl<D: Database> Store<D> {
         let total = count.first().ok_or(StoreError::Corrupt("total"))?;
         let total = Fields(total).integer("total")?;
 
-        let mut items = Vec::new();
+        let (mut items, mut hits) = (Vec::new(), HashMap::new());
         for row in results.next().unwrap_or_default() {
-            items.push(thread(&row)?);
+            let thread = thread(&row)?;
+            if let Some(hit) = Fields(&row).optional_integer("hit")? {
+                hits.insert(thread.id.clone(), hit);
+            }
+            items.push(thread);
         }
         let limit = usize::try_from(request.limit).unwrap_or(usize::MAX);
         let has_more = items.len() > limit;
@@ -87,12 +122,13 @@ impl<D: Database> Store<D> {
             };
             cursor.encode()
         });
-        Ok(Page {
+        let page = Page {
             items,
             total,
             has_more,
             next_cursor,
-        })
+        };
+        Ok(FoundThreads { page, hits })
     }
 
     /// Creates a thread, or finds the owner's thread of this id as it is. `incarnation` is a fresh random text.
@@ -122,7 +158,10 @@ ON CONFLICT (id) DO NOTHING";
             Value::Object(new.metadata.clone()).to_string().into(),
             now_ms.into(),
         ];
-        let read = Statement::new(format!("{COLUMNS} WHERE id = ?1"), vec![id.as_str().into()]);
+        let read = Statement::new(
+            format!("SELECT {COLUMNS} FROM threads WHERE id = ?1"),
+            vec![id.as_str().into()],
+        );
         let results = self
             .database
             .batch(vec![Statement::new(insert, parameters), read])
@@ -149,7 +188,10 @@ ORDER BY r.started_at_ms, r.id"
         );
         let mut parameters = scope(id, caller);
         parameters.push(now_ms.into());
-        let read = Statement::new(format!("{COLUMNS} WHERE id = ?1"), vec![id.as_str().into()]);
+        let read = Statement::new(
+            format!("SELECT {COLUMNS} FROM threads WHERE id = ?1"),
+            vec![id.as_str().into()],
+        );
         let mut results = self
             .database
             .batch(vec![read, Statement::new(live, parameters)])
@@ -203,7 +245,10 @@ WHERE {CALLERS}"
             now_ms.into(),
             title.map(folded).into(),
         ]);
-        let read = Statement::new(format!("{COLUMNS} WHERE id = ?1"), vec![id.as_str().into()]);
+        let read = Statement::new(
+            format!("SELECT {COLUMNS} FROM threads WHERE id = ?1"),
+            vec![id.as_str().into()],
+        );
         let results = self
             .database
             .batch(vec![Statement::new(update, parameters), read])
@@ -266,21 +311,40 @@ ON CONFLICT (id, resource_id) DO UPDATE SET deleted_at_ms = excluded.deleted_at_
     }
 }
 
-/// Threads of the owner `?1`, of those the ones with the text `?2`, folded `?3`. No LIKE: D1 takes patterns of 50 bytes.
-fn selected(is_search: bool) -> &'static str {
-    if is_search {
-        "resource_id = ?1 AND (
-  instr(title, ?2) > 0 OR instr(lower(title), ?3) > 0 OR instr(title_folded, ?3) > 0
-)"
-    } else {
-        "resource_id = ?1"
-    }
+/// Which threads a list has, as parts of its statements.
+struct Selection {
+    with: &'static str,
+    condition: &'static str,
+    hit: &'static str,
 }
 
-/// `scope`: the parameters of [`selected`].
+/// Threads of the owner `?1`.
+const OWNED: Selection = Selection {
+    with: "",
+    condition: "resource_id = ?1",
+    hit: "NULL",
+};
+
+/// Of those, the ones with the text `?2`, folded `?3`, in the title, or a hit of `?4` that is still to be seen.
+/// No LIKE: D1 takes patterns of 50 bytes.
+const SEARCHED: Selection = Selection {
+    with: "WITH found(thread, hit) AS MATERIALIZED (
+  SELECT m.thread_id, max(h.value ->> 2) FROM json_each(?4) h CROSS JOIN messages m
+    ON m.thread_id = h.value ->> 0 AND m.id = h.value ->> 1
+  WHERE m.resource_id = ?1 AND m.superseded_by IS NULL GROUP BY m.thread_id
+)
+",
+    condition: "resource_id = ?1 AND (
+  instr(title, ?2) > 0 OR instr(lower(title), ?3) > 0 OR instr(title_folded, ?3) > 0
+  OR id IN (SELECT thread FROM found)
+)",
+    hit: "(SELECT hit FROM found WHERE thread = threads.id)",
+};
+
+/// `scope`: the parameters of the selection.
 fn page_statement(
     request: &ThreadListRequest,
-    selected: &str,
+    selection: &Selection,
     scope: Vec<Parameter>,
 ) -> Result<Statement, ThreadListError> {
     let column = match request.order {
@@ -293,6 +357,8 @@ fn page_statement(
         ("ASC", ">")
     };
     let order = format!("ORDER BY {column} {direction}, id {direction}");
+    let Selection { with, condition, hit } = selection;
+    let columns = format!("SELECT {COLUMNS}, {hit} AS hit FROM threads");
     let [limit, first, second] = [1, 2, 3].map(|own| scope.len() + own);
     let mut parameters = scope;
     // One row more than asked for says whether there are more.
@@ -301,7 +367,7 @@ fn page_statement(
         PageStart::Offset(offset) => {
             parameters.push((*offset).into());
             Statement::new(
-                format!("{COLUMNS} WHERE {selected} {order} LIMIT ?{limit} OFFSET ?{first}"),
+                format!("{with}{columns} WHERE {condition} {order} LIMIT ?{limit} OFFSET ?{first}"),
                 parameters,
             )
         }
@@ -311,7 +377,7 @@ fn page_statement(
             parameters.extend([cursor.at_ms.into(), cursor.id.into()]);
             Statement::new(
                 format!(
-                    "{COLUMNS} WHERE {selected} AND ({column}, id) {after} (?{first}, ?{second}) {order} LIMIT ?{limit}"
+                    "{with}{columns} WHERE {condition} AND ({column}, id) {after} (?{first}, ?{second}) {order} LIMIT ?{limit}"
                 ),
                 parameters,
             )

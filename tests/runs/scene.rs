@@ -188,6 +188,7 @@ impl Database for SceneDatabase {
 pub struct ScenePorts {
     pub http: SceneHttp,
     pub database: Option<SceneDatabase>,
+    pub search: Option<SceneDatabase>,
     pub clock: SceneClock,
     pub ids: SceneIds,
     pub log: SceneLog,
@@ -208,6 +209,10 @@ impl Ports for ScenePorts {
 
     fn database(&self) -> Option<&SceneDatabase> {
         self.database.as_ref()
+    }
+
+    fn search(&self) -> Option<&SceneDatabase> {
+        self.search.as_ref()
     }
 
     fn clock(&self) -> &SceneClock {
@@ -283,6 +288,7 @@ pub struct Scene {
     pub agent: AgentConfig,
     pub answers: Vec<Answer>,
     pub database: Option<SceneDatabase>,
+    pub search: Option<SceneDatabase>,
     pub principal: Option<ResourceId>,
     pub leaves_after: Option<usize>,
     pub tools: ServerTools,
@@ -314,6 +320,7 @@ impl Scene {
             agent,
             answers,
             database: None,
+            search: None,
             principal: None,
             leaves_after: None,
             tools: ServerTools::default(),
@@ -379,6 +386,7 @@ impl Scene {
         let ports = Rc::new(ScenePorts {
             http,
             database: self.database,
+            search: self.search,
             clock: clock.clone(),
             ids: SceneIds {
                 prefix,
