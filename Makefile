@@ -1,11 +1,12 @@
 # Every target is complete in itself: it sets up what is missing, and takes a moment where nothing is.
 
 PORT ?= 8787
+WHERE ?= --remote
 
 export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
 
-.PHONY: dev test test-matrix test-proxy test-mastra build size deploy setup
+.PHONY: dev test test-matrix test-proxy test-mastra build size deploy reindex setup
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
@@ -49,6 +50,10 @@ size: build
 deploy: build
 	node scripts/migrate.mjs --remote
 	wrangler deploy
+
+## The search index anew from the main database; `make reindex WHERE=--local` on this machine
+reindex: setup
+	node scripts/reindex.mjs $(WHERE)
 
 setup:
 	@node scripts/setup.mjs

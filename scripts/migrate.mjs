@@ -14,4 +14,5 @@ if (!/^\[\[d1_databases\]\]/m.test(settings)) {
   fail("put your database's id into wrangler.toml: `npx wrangler d1 create io-bridge` makes one.");
 } else {
   run("wrangler", ["d1", "migrations", "apply", "DB", where]);
+  if (/^binding = "SEARCH"/m.test(settings)) run("wrangler", ["d1", "migrations", "apply", "SEARCH", where]);
 }

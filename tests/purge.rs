@@ -1,6 +1,10 @@
 //! Deleting for good, and reading whole: erasing an owner, retention, export in parts.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 #[path = "support/chat.rs"]
 #[expect(dead_code, reason = "shared with other test crates")]

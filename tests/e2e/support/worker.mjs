@@ -11,7 +11,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { Log, LogLevel, Miniflare, convertV4MiniflareOptions } from "miniflare";
-import { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } from "wrangler";
+import { unstable_getMiniflareWorkerOptions, unstable_splitSqlQuery } from "wrangler";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const CONFIG_FILE = path.join(PROJECT, "wrangler.toml");
@@ -25,10 +25,10 @@ const agentsVariable = (agents) => ({ AGENTS: Object.fromEntries(agents.map(({ i
 /**
  * Starts the Worker.
  *
- * `vars` and `secrets` come on top of wrangler.toml's; `without` names bindings to leave out; `stateFolder` keeps D1
- * and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI.
+ * `vars` and `secrets` come on top of wrangler.toml's; `without` names bindings to leave out; `search`
+ * binds a search index; `stateFolder` keeps D1 and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI.
  */
-export async function startWorker({ agents, vars = {}, secrets = {}, without = [], stateFolder, ai } = {}) {
+export async function startWorker({ agents, vars = {}, secrets = {}, without = [], search = false, stateFolder, ai } = {}) {
   const { workerOptions, main } = unstable_getMiniflareWorkerOptions(CONFIG_FILE);
   assert.ok(existsSync(main), `the Worker is not built: ${path.relative(PROJECT, main)} is missing`);
   const { modulesRules: _, ...fromConfig } = workerOptions;
@@ -42,7 +42,7 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
     workers: [
       {
         ...fromConfig,
-        d1Databases: withoutKeys(fromConfig.d1Databases, without),
+        d1Databases: { ...withoutKeys(fromConfig.d1Databases, without), ...(search ? { SEARCH: "search" } : {}) },
         durableObjects: withoutKeys(fromConfig.durableObjects, without),
         name: "io-bridge",
         modulesRoot: path.dirname(main),
@@ -58,13 +58,16 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
   await miniflare.ready;
   const [databaseBinding] = Object.keys(withoutKeys(fromConfig.d1Databases, without));
   const database = databaseBinding && (await miniflare.getD1Database(databaseBinding));
-  if (database) await applyMigrations(database);
+  if (database) await applyMigrations(database, "migrations");
+  const index = search ? await miniflare.getD1Database("SEARCH") : undefined;
+  if (index) await applyMigrations(index, "migrations-search");
   const prefix = vars.PREFIX ?? fromConfig.bindings.PREFIX ?? "/io-bridge";
   return new Worker({
     origin: (await miniflare.unsafeGetDirectURL()).origin,
     prefix,
     lines,
     database,
+    search: index,
     // What a cron trigger does.
     tick: async () => assert.equal((await (await miniflare.getWorker()).scheduled()).outcome, "ok"),
     stop: () => miniflare.dispose(),
@@ -133,8 +136,7 @@ function modules(main) {
   }));
 }
 
-async function applyMigrations(database) {
-  const [{ migrations_dir: folder = "migrations" }] = unstable_readConfig({ config: CONFIG_FILE }).d1_databases;
+async function applyMigrations(database, folder) {
   await database.prepare("CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)").run();
   const { results } = await database.prepare("SELECT name FROM d1_migrations").all();
   const applied = new Set(results.map(({ name }) => name));
