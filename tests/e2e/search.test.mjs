@@ -17,7 +17,7 @@ async function said(owner, asked, answered) {
   shared.upstream.reply(says(answered));
   const input = runInput({ owner, messages: [user(asked)] });
   await run(shared.worker, input);
-  await eventually(async () => (await rows()).filter((row) => row.thread_id === input.threadId).length === 2);
+  await eventually(rows, (all) => all.filter((row) => row.thread_id === input.threadId).length === 2);
   return input.threadId;
 }
 
