@@ -72,15 +72,20 @@ impl ToolCallMerge {
     }
 
     /// Ends the calls that nothing can be added to, in slot order: they may run while the next is still written (D8). An
-    /// empty object waits, because some servers send one ahead of the real arguments.
+    /// empty object waits for the next call, because some servers send one ahead of the real arguments.
     fn end_whole(&mut self, events: &mut Vec<ModelEvent>) {
-        for (slot, call) in self.calls.iter_mut().enumerate() {
-            if !call.is_ended {
-                if !call.progress.is_complete || !call.progress.has_members || call.fault().is_some() {
-                    break;
-                }
-                call.send_end(slot, events);
+        let last = self.calls.len().saturating_sub(1);
+        for (slot, call) in self
+            .calls
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, call)| !call.is_ended)
+        {
+            let is_settled = call.progress.has_members || slot < last;
+            if !call.progress.is_complete || !is_settled || call.fault().is_some() {
+                break;
             }
+            call.send_end(slot, events);
         }
     }
 

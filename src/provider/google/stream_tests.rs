@@ -57,10 +57,11 @@ fn equal_calls_without_ids_are_calls_of_their_own() {
     let mut expected = [
         call(0, "", "f", "{}"),
         call(1, "", "f", "{}"),
+        vec![ModelEvent::ToolCallEnd { slot: 0 }],
         call(2, "", "f", "{\"n\":1.0}"),
     ]
     .concat();
-    expected.extend((0..3).map(|slot| ModelEvent::ToolCallEnd { slot }));
+    expected.extend((1..3).map(|slot| ModelEvent::ToolCallEnd { slot }));
     expected.push(CALLS);
     assert_eq!((events, ended), (expected, Ok(false)));
 }
