@@ -54,14 +54,11 @@ fn equal_calls_without_ids_are_calls_of_their_own() {
         chunk(json!([{ "functionCall": { "name": "f", "args": { "n": 1.0 } } }])),
         finish("STOP"),
     ]);
-    let mut expected = [
-        call(0, "", "f", "{}"),
-        call(1, "", "f", "{}"),
-        vec![ModelEvent::ToolCallEnd { slot: 0 }],
-        call(2, "", "f", "{\"n\":1.0}"),
-    ]
-    .concat();
-    expected.extend((1..3).map(|slot| ModelEvent::ToolCallEnd { slot }));
+    let end = |slot| ModelEvent::ToolCallEnd { slot };
+    let mut expected = [call(0, "", "f", "{}"), call(1, "", "f", "{}")].concat();
+    expected.push(end(0));
+    expected.extend(call(2, "", "f", "{\"n\":1.0}"));
+    expected.extend([end(1), end(2)]);
     expected.push(CALLS);
     assert_eq!((events, ended), (expected, Ok(false)));
 }
