@@ -29,6 +29,7 @@ use reference::{Reference, ReferenceRun, call_answered, calls_made};
 use serde_json::Value;
 use sqlite::Sqlite;
 
+/// Unless `CONVERSATIONS` says otherwise.
 const CONVERSATIONS: u64 = 200;
 const STEPS: usize = 14;
 
@@ -69,6 +70,8 @@ struct Conversation<'a> {
     /// Whether the client sends its whole list, or only what is new.
     sends_all: bool,
     next_id: usize,
+    run_count: usize,
+    retry_count: usize,
     /// Lists sent before; a client may go back to one.
     earlier: Vec<Vec<Message>>,
 }
@@ -84,6 +87,8 @@ impl<'a> Conversation<'a> {
             reference: Reference::default(),
             live: Vec::new(),
             next_id: 0,
+            run_count: 0,
+            retry_count: 0,
             earlier: Vec::new(),
         }
     }
@@ -157,6 +162,7 @@ impl<'a> Conversation<'a> {
 
     fn begin(&mut self) {
         let list = self.list();
+        self.run_count += 1;
         let run_id = self.fresh("r");
         let last_messages = [0, 1, 3, 8, 40][self.random.below(5)];
         let start = BeginRun {
@@ -164,6 +170,7 @@ impl<'a> Conversation<'a> {
             ..begin(&run_id, list.clone())
         };
         if self.random.one_in(6) {
+            self.retry_count += 1;
             self.sqlite.lose_next_answer();
             block_on(Store::new(self.sqlite).begin_run(start.clone())).unwrap_err();
         }
@@ -339,12 +346,17 @@ fn without_repeats(list: Vec<Message>) -> Vec<Message> {
         .collect()
 }
 
+fn conversation_count() -> u64 {
+    std::env::var("CONVERSATIONS").map_or(CONVERSATIONS, |count| count.parse().unwrap())
+}
+
 #[test]
 fn every_conversation_follows_the_rules() {
     let seeds = match std::env::var("SEED") {
         Ok(seed) => vec![seed.parse().unwrap()],
-        Err(_) => (0..CONVERSATIONS).collect(),
+        Err(_) => (0..conversation_count()).collect::<Vec<u64>>(),
     };
+    let (seed_count, mut run_count, mut retry_count) = (seeds.len(), 0, 0);
     let sqlite = Sqlite::new();
     for seed in seeds {
         let _seed = Seed(seed);
@@ -365,5 +377,8 @@ fn every_conversation_follows_the_rules() {
         conversation.check_pages();
         conversation.feed_back();
         conversation.delete();
+        run_count += conversation.run_count;
+        retry_count += conversation.retry_count;
     }
+    println!("{seed_count} conversations, {run_count} runs, {retry_count} starts sent twice");
 }

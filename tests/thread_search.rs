@@ -17,9 +17,10 @@ use chat::*;
 use futures::executor::block_on;
 use io_bridge::protocol::id::{ResourceId, ThreadId};
 use io_bridge::protocol::thread::{
-    NewThread, Page, PageStart, Thread, ThreadListRequest, ThreadOrder, ThreadPatch,
+    MessageForm, MessageListRequest, NewThread, Page, PageStart, Thread, ThreadListRequest, ThreadOrder,
+    ThreadPatch,
 };
-use io_bridge::store::{BeginRun, Store};
+use io_bridge::store::{BeginRun, Lookup, Store};
 use sqlite::{Sqlite, migrations};
 
 fn create(sqlite: &Sqlite, owner: &str, id: &str, title: &str) {
@@ -158,6 +159,25 @@ INSERT INTO deleted_threads VALUES ('gone', 'ada', 1);";
     for (search, expected) in [("wetter", "old"), ("zürich", "old"), ("Zürich", "old"), ("x", "")] {
         assert_eq!(found(&sqlite, search), expected, "{search}");
     }
+    let counts = || sqlite.rows("SELECT message_count, row_count FROM threads WHERE id = 'old'");
+    let total = |form| {
+        let request = MessageListRequest {
+            thread_id: ThreadId::new("old"),
+            limit: 100,
+            offset: 0,
+            form,
+            with_superseded: false,
+        };
+        match block_on(Store::new(&sqlite).messages(&request, None)).unwrap() {
+            Lookup::Found(page) => (page.total, page.items.len()),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(counts(), ["[null,null]"]);
+    assert_eq!(
+        (total(MessageForm::AgUi), total(MessageForm::Mastra)),
+        ((1, 1), (1, 1))
+    );
     // What the previous version writes while the new schema is there already.
     sqlite.execute("UPDATE threads SET title = 'Basel' WHERE id = 'old'");
     assert_eq!(found(&sqlite, "BASEL"), "old");
@@ -167,5 +187,20 @@ INSERT INTO deleted_threads VALUES ('gone', 'ada', 1);";
     };
     let run = begun(&sqlite, next);
     let expected = vec![user_saying("u", "Hi"), user("u2")];
-    assert_eq!((run.turn, run.model_input), (2, expected));
+    assert_eq!((run.turn, &run.model_input), (2, &expected));
+    assert_eq!(counts(), ["[2,2]"]);
+    end(
+        &sqlite,
+        &run,
+        finished(vec![
+            calling("a2", &["c"]),
+            answering("m2", "c", "1"),
+            assistant("b2"),
+        ]),
+    );
+    assert_eq!(counts(), ["[5,3]"]);
+    assert_eq!(
+        (total(MessageForm::AgUi), total(MessageForm::Mastra)),
+        ((5, 5), (3, 3))
+    );
 }

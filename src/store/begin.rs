@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::begin_sql::{CREATE_THREAD, Listing, RUN_VERDICT, TAKE_TURN, THREAD_VERDICT};
+use super::begin_sql::{CREATE_THREAD, Listing, RUN_VERDICT, THREAD_VERDICT, take_turn};
 use super::body::StoredMessage;
 use super::incoming::{MessageList, made_calls, tool_call_id};
 use super::row::Fields;
@@ -118,7 +118,7 @@ fn writes(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Result<Vec
     let title = provisional_title(list.as_slice());
     let title_folded = folded(&title);
     statements.push(Statement::new(
-        TAKE_TURN,
+        take_turn(),
         vec![
             owner,
             thread,

@@ -5,6 +5,7 @@
 //! and reads the same. In every statement `?1` is the owner, `?2` the thread and `?3` the run.
 
 use super::body::MESSAGE_COLUMNS;
+use super::messages::{COUNT_MESSAGES, count_rows};
 use super::{Parameter, Statement};
 
 /// Places per turn: a message's place is turn * `TURN_PLACES` + index in the turn.
@@ -32,15 +33,21 @@ SELECT thread_id, incarnation, object, status, deadline_ms, turn FROM runs WHERE
 
 /// Parameters: owner, thread, run, incarnation, now.
 pub(super) const CREATE_THREAD: &str = "
-INSERT INTO threads (id, resource_id, incarnation, metadata, next_turn, created_at_ms, updated_at_ms)
-SELECT ?2, ?1, ?4, '{}', 1, ?5, ?5
+INSERT INTO threads (
+  id, resource_id, incarnation, metadata, next_turn, message_count, row_count, created_at_ms, updated_at_ms
+)
+SELECT ?2, ?1, ?4, '{}', 1, 0, 0, ?5, ?5
 WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?3 AND resource_id = ?1)
 ON CONFLICT (id) DO NOTHING";
 
-/// Takes the turn. Only the batch that inserted the run row finds it with the turn that is next.
+/// Takes the turn, and counts a thread that an earlier version left uncounted. Only the batch that inserted the run row finds it with the turn that is next.
 /// Parameters: owner, thread, run, object, now, title, folded title.
-pub(super) const TAKE_TURN: &str = "
+pub(super) fn take_turn() -> String {
+    format!(
+        "
 UPDATE threads SET
+  message_count = coalesce(message_count, ({COUNT_MESSAGES})),
+  row_count = coalesce(row_count, ({})),
   next_turn = next_turn + 1,
   updated_at_ms = max(updated_at_ms, ?5),
   title = coalesce(title, ?6),
@@ -50,7 +57,10 @@ WHERE id = ?2 AND resource_id = ?1 AND EXISTS (
   SELECT 1 FROM runs r
   WHERE r.id = ?3 AND r.resource_id = ?1 AND r.object = ?4
     AND r.turn = threads.next_turn AND r.incarnation = threads.incarnation
-)";
+)",
+        count_rows(false)
+    )
+}
 
 /// First place of the run's turn, before and after the run row and the turn are written.
 const TURN_START: &str = "(1048576 * coalesce(

@@ -29,17 +29,34 @@ pub(super) fn seen(with_superseded: bool) -> String {
     condition
 }
 
-/// A row of the mastra form starts at each user message and at the first answer behind one. Results belong to their
-/// calls, wherever they stand. Reads the index only.
+/// Messages of thread `?2` that are to be seen by its owner or, if `?1` is null, by anybody.
+pub(super) const COUNT_MESSAGES: &str = "SELECT count(*) FROM messages m WHERE m.thread_id = ?2
+  AND m.resource_id = (SELECT resource_id FROM threads WHERE id = ?2 AND (?1 IS NULL OR resource_id = ?1))
+  AND m.superseded_by IS NULL";
+
+/// Where rows of the mastra form start: at each user message, and at the first answer behind one. Results belong to
+/// their calls, wherever they stand. Reads the index only.
 fn starts(with_superseded: bool) -> String {
+    let is_visible = if with_superseded {
+        ""
+    } else {
+        "AND before.superseded_by IS NULL"
+    };
     format!(
-        "WITH spoken AS (
-  SELECT m.place, m.role, lag(m.role) OVER (ORDER BY m.place) AS before FROM messages m
-  WHERE {} AND m.role IN ('user', 'assistant')
-),
-starts AS MATERIALIZED (SELECT place FROM spoken WHERE role = 'user' OR before IS NULL OR before = 'user')",
+        "SELECT m.place FROM messages m
+  WHERE {} AND m.role IN ('user', 'assistant') AND (m.role = 'user' OR coalesce((
+    SELECT before.role FROM messages before
+    WHERE before.resource_id = m.resource_id AND before.thread_id = m.thread_id {is_visible}
+      AND before.role IN ('user', 'assistant') AND before.place < m.place
+    ORDER BY before.place DESC LIMIT 1
+  ), 'user') = 'user')",
         seen(with_superseded)
     )
+}
+
+/// Rows of the mastra form of thread `?2`.
+pub(super) fn count_rows(with_superseded: bool) -> String {
+    format!("SELECT count(*) FROM ({})", starts(with_superseded))
 }
 
 impl<D: Database> Store<D> {
@@ -162,7 +179,11 @@ WHERE TRUE {visible}"
 fn ag_ui_statements(with_superseded: bool) -> (String, String) {
     let seen = seen(with_superseded);
     (
-        format!("SELECT count(*) AS total FROM messages m WHERE {seen}"),
+        if with_superseded {
+            format!("SELECT count(*) AS total FROM messages m WHERE {seen}")
+        } else {
+            format!("SELECT coalesce(message_count, ({COUNT_MESSAGES})) AS total FROM threads WHERE id = ?2")
+        },
         format!(
             "SELECT * FROM (
   SELECT *, sum(bytes) OVER (ORDER BY place DESC) AS so_far FROM (
@@ -178,9 +199,16 @@ fn mastra_statements(with_superseded: bool) -> (String, String) {
     let starts = starts(with_superseded);
     let seen = seen(with_superseded);
     (
-        format!("{starts}\nSELECT count(*) AS total FROM starts"),
+        if with_superseded {
+            format!("SELECT ({}) AS total", count_rows(true))
+        } else {
+            format!(
+                "SELECT coalesce(row_count, ({})) AS total FROM threads WHERE id = ?2",
+                count_rows(false)
+            )
+        },
         format!(
-            "{starts},
+            "WITH starts AS MATERIALIZED ({starts} ORDER BY m.place DESC LIMIT ?3 + ?4),
 page AS MATERIALIZED (
 SELECT *, sum(bytes) OVER (ORDER BY place DESC) AS so_far FROM (
 SELECT {MESSAGE_COLUMNS}, {ROW_BYTES} AS bytes FROM messages m

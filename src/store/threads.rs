@@ -145,9 +145,10 @@ impl<D: Database> Store<D> {
     ) -> Result<Lookup<Thread>, StoreError> {
         let insert = "
 INSERT INTO threads (
-  id, resource_id, incarnation, title, title_folded, title_origin, metadata, next_turn, created_at_ms, updated_at_ms
+  id, resource_id, incarnation, title, title_folded, title_origin, metadata, next_turn, message_count, row_count,
+  created_at_ms, updated_at_ms
 )
-VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN ?4 IS NOT NULL THEN 'user' END, ?6, 1, ?7, ?7)
+VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN ?4 IS NOT NULL THEN 'user' END, ?6, 1, 0, 0, ?7, ?7)
 ON CONFLICT (id) DO NOTHING";
         let parameters = vec![
             id.as_str().into(),

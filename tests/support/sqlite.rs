@@ -9,7 +9,7 @@ use std::path::Path;
 
 use io_bridge::store::{Database, DatabaseError, Parameter, Row, Statement};
 use rusqlite::types::{Value as SqlValue, ValueRef};
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, StatementStatus, params_from_iter};
 use serde_json::Value;
 
 /// The database and what was asked of it.
@@ -18,6 +18,7 @@ pub struct Sqlite {
     batch_count: Cell<usize>,
     statement_count: Cell<usize>,
     row_count: Cell<usize>,
+    step_count: Cell<u64>,
     fault: RefCell<Option<DatabaseError>>,
     lose_answers: Cell<usize>,
     plan: RefCell<Vec<String>>,
@@ -46,6 +47,7 @@ impl Sqlite {
             batch_count: Cell::new(0),
             statement_count: Cell::new(0),
             row_count: Cell::new(0),
+            step_count: Cell::new(0),
             fault: RefCell::new(None),
             lose_answers: Cell::new(0),
             plan: RefCell::new(Vec::new()),
@@ -64,6 +66,11 @@ impl Sqlite {
             self.statement_count.take(),
             self.row_count.take(),
         )
+    }
+
+    /// Steps of SQLite's machine since the last call.
+    pub fn take_steps(&self) -> u64 {
+        self.step_count.take()
     }
 
     /// Steps of the query plans of all statements since the last call.
@@ -132,6 +139,8 @@ impl Database for Sqlite {
                 }
             })?;
             self.row_count.set(self.row_count.get() + rows.len());
+            self.step_count
+                .set(self.step_count.get() + steps(&transaction, &statement.sql));
             results.push(rows);
         }
         transaction.commit().unwrap();
@@ -161,6 +170,12 @@ fn query(connection: &Connection, statement: &Statement) -> rusqlite::Result<Vec
         result.push(columns.collect());
     }
     Ok(result)
+}
+
+/// Steps of the statement's last execution.
+fn steps(connection: &Connection, sql: &str) -> u64 {
+    let prepared = connection.prepare_cached(sql).unwrap();
+    u64::try_from(prepared.reset_status(StatementStatus::VmStep)).unwrap()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "what the D1 binding does")]
