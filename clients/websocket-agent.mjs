@@ -18,6 +18,8 @@ export class WebSocketAgent extends HttpAgent {
     super(config);
     this.onRejected = onRejected;
     this.socket = undefined;
+    // HttpAgent's own seam: how the stream is read stays its affair.
+    this.fetch = overSocket(this);
   }
 
   /** Answers a call of the run under way. */
@@ -26,16 +28,13 @@ export class WebSocketAgent extends HttpAgent {
     this.socket.send(JSON.stringify({ type: "TOOL_RESULT", toolCallId, result }));
   }
 
-  run(input) {
-    // HttpAgent's own seam: how the stream is read stays its affair.
-    this.fetch = (url, init) => exchange(this, url, init);
-    return super.run(input);
-  }
-
   clone() {
-    return Object.assign(super.clone(), { onRejected: this.onRejected, socket: undefined });
+    const copy = super.clone();
+    return Object.assign(copy, { onRejected: this.onRejected, socket: undefined, fetch: overSocket(copy) });
   }
 }
+
+const overSocket = (agent) => (url, init) => exchange(agent, url, init);
 
 /** A run over a socket, shown as the HTTP exchange it stands for. */
 function exchange(agent, url, { body, headers, signal }) {

@@ -1,45 +1,24 @@
 // A judge that is not ours: the third-party validator `ag-ui-validate`, against the running server.
 
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { answer, calls, says, text } from "./support/openai.mjs";
+import { python, skip } from "./support/python.mjs";
 import { runInput, tool } from "./support/run.mjs";
 import { suite, test } from "./support/suite.mjs";
-
-const VENV = fileURLToPath(new URL("../../.tools/ag-ui-validate-0.4.0/", import.meta.url));
-const SCRIPT = fileURLToPath(new URL("./support/validate.py", import.meta.url));
-const skip = spawnSync("python3", ["--version"]).status === 0 ? false : "python3 is not on this machine";
 
 const shared = suite({
   agents: (stub) => [stub({ tools: ["current_time"], maxRetries: 0 }), { id: "demo-two", provider: "demo" }],
 });
 
-function install() {
-  if (existsSync(path.join(VENV, "bin", "ag-ui-validate"))) return;
-  for (const [command, ...args] of [
-    ["python3", "-m", "venv", VENV],
-    [path.join(VENV, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "ag-ui-validate[transport]==0.4.0"],
-  ]) {
-    const { status, stderr } = spawnSync(command, args, { encoding: "utf8" });
-    assert.equal(status, 0, stderr);
-  }
-}
-
 /** What the validator finds in the stream of this input. */
 async function validate(input) {
-  install();
-  const child = spawn(path.join(VENV, "bin", "python"), [SCRIPT, shared.worker.url("/run")]);
-  let said = "";
-  let complaint = "";
-  child.stdout.on("data", (piece) => (said += piece));
-  child.stderr.on("data", (piece) => (complaint += piece));
-  child.stdin.end(JSON.stringify(input));
-  const code = await new Promise((resolve) => child.once("close", resolve));
-  assert.equal(code, 0, complaint);
-  const { eventCount, ...findings } = JSON.parse(said);
+  const { eventCount, ...findings } = await python({
+    environment: "ag-ui-validate-0.4.0",
+    packages: ["ag-ui-validate[transport]==0.4.0"],
+    script: "./validate.py",
+    args: [shared.worker.url("/run")],
+    input,
+  });
   assert.ok(eventCount > 0);
   return findings;
 }

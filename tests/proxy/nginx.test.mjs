@@ -11,12 +11,13 @@ import { after } from "node:test";
 import { calls, finish, says, text } from "../e2e/support/openai.mjs";
 import { PROTOBUF, ProtobufStream } from "../e2e/support/protobuf.mjs";
 import { eventually, giveResult, openRun, run, runInput, tool } from "../e2e/support/run.mjs";
-import { suite, test } from "../e2e/support/suite.mjs";
+import { API_KEY, stubAgent, suite, test } from "../e2e/support/suite.mjs";
+import { startWorkerProcess } from "../e2e/support/worker.mjs";
 
 const shared = suite({ agents: (stub) => [stub({ keepAliveMs: 40 })] });
 
 /** nginx as it comes: only where to listen, where to send, and where it may write are said. */
-const config = (folder, port, upstream) => `
+const config = (folder, port, upstream, extra) => `
   daemon off;
   pid ${folder}/nginx.pid;
   error_log ${folder}/error.log;
@@ -30,7 +31,7 @@ const config = (folder, port, upstream) => `
     scgi_temp_path ${folder}/scgi;
     server {
       listen 127.0.0.1:${port};
-      location / { proxy_pass ${upstream}; }
+      location / { proxy_pass ${upstream}; ${extra} }
     }
   }`;
 
@@ -45,14 +46,14 @@ async function freePort() {
 let proxy;
 
 /** The Worker as it is seen through nginx, which is started once. */
-const behindNginx = () => (proxy ??= start());
+const behindNginx = () => (proxy ??= start(shared.worker));
 
-async function start() {
+async function start(server, extra = "") {
   const folder = mkdtempSync(path.join(tmpdir(), "io-bridge-nginx-"));
   const port = await freePort();
-  writeFileSync(`${folder}/nginx.conf`, config(folder, port, shared.worker.origin));
+  writeFileSync(`${folder}/nginx.conf`, config(folder, port, server.origin, extra));
   const nginx = spawn("nginx", ["-e", `${folder}/error.log`, "-c", `${folder}/nginx.conf`], { stdio: "inherit" });
-  const worker = Object.assign(Object.create(shared.worker), { origin: `http://127.0.0.1:${port}`, isProxied: true });
+  const worker = Object.assign(Object.create(server), { origin: `http://127.0.0.1:${port}`, isProxied: true });
   await eventually(
     () => fetch(worker.url("/agents")).catch(() => assert.equal(nginx.exitCode, null, "nginx ended")),
     (response) => response?.ok,
@@ -134,4 +135,21 @@ test("a long answer is whole", async () => {
   const events = await run(worker, runInput());
   const deltas = events.filter(({ type }) => type === "TEXT_MESSAGE_CONTENT").map(({ delta }) => delta);
   assert.equal(deltas.join(""), words.join(""));
+});
+
+// An older nginx (1.22, for one) asks with HTTP/1.0 by default, where a connection that dies looks like the end of the body.
+test("a server that dies behind nginx breaks the client's connection, given `proxy_http_version 1.1`", async (t) => {
+  const server = await startWorkerProcess({ agents: [stubAgent(shared.upstream)], secrets: { OPENAI_API_KEY: API_KEY } });
+  t.after(() => server.kill());
+  const { worker, stop } = await start(server, "proxy_http_version 1.1;");
+  t.after(stop);
+  const asked = shared.upstream.next();
+  const opening = openRun(worker, runInput());
+  const exchange = await asked;
+  exchange.head();
+  const stream = await opening;
+  await exchange.writeAll(text("half an ans"));
+  await stream.until("TEXT_MESSAGE_CONTENT");
+  await server.kill();
+  await stream.untilCut();
 });

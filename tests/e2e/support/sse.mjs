@@ -34,6 +34,8 @@ export class EventStream {
     assert.equal(response.headers.get("x-accel-buffering"), isProxied ? null : "no");
     assert.equal(response.headers.get("content-encoding"), null);
     this.#reader = response.body.getReader();
+    /** Where the run lives: its answer says so. */
+    this.address = response.headers.get("io-run-address");
     this.#input = input;
     this.#abort = abort;
     EventStream.#open.add(this);
