@@ -17,6 +17,7 @@ mod limits;
 mod mastra;
 mod mcp_tools;
 mod persistent_runs;
+mod read_back;
 mod scene;
 mod server_tools;
 #[path = "../support/sqlite.rs"]
