@@ -260,8 +260,19 @@ pub struct ModelRequest {
     pub run_id: RunId,
     /// The thread, for upstreams that keep threads.
     pub thread_id: ThreadId,
-    /// The owner, when the upstream keeps this run's thread: it has the history, and only what is new is sent.
-    pub resource_id: Option<ResourceId>,
+    /// The thread as the upstream keeps it, if it does: it has the history, and only what is new is sent.
+    pub kept_thread: Option<KeptThread>,
+}
+
+/// A thread that the upstream keeps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptThread {
+    /// Whose it is.
+    pub owner: ResourceId,
+    /// How many of its messages reach the model; absent = as many as the upstream likes.
+    pub last_messages: Option<u32>,
+    /// Whether it is only read.
+    pub is_read_only: bool,
 }
 
 /// One message towards a model.

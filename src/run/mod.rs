@@ -403,7 +403,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             unknown_props: props.unknown.clone(),
             run_id: input.run_id.clone(),
             thread_id: input.thread_id.clone(),
-            resource_id: plan::upstream_owner(&self.setup),
+            kept_thread: plan::kept_thread(&self.setup),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::protocol::forwarded_props::{
 };
 use crate::protocol::id::ResourceId;
 use crate::protocol::input::RunAgentInput;
+use crate::provider::KeptThread;
 use crate::store::Persistence;
 
 /// Owner of a run whose agent always persists and whose client names nobody. Source: contract 2.2.
@@ -58,22 +59,29 @@ pub fn names_frontend_tool(input: &RunAgentInput) -> bool {
     }
 }
 
-/// The owner of the thread the upstream keeps; `None` = it keeps none for this run, by the same rule as for threads of
-/// our own, except that a thread is never looked up. Source: contract 2.2.
-pub fn upstream_owner(setup: &RunSetup) -> Option<ResourceId> {
-    let (agent, input) = (&setup.agent, &setup.input);
-    let keeps_thread =
-        agent.memory == Memory::Mastra && !input.thread_id.as_str().is_empty() && !names_frontend_tool(input);
-    let persists = match (agent.persist, &input.forwarded_props.resource_id) {
-        (Persist::Never, _) | (Persist::Auto, ClientResource::Absent) => false,
-        (Persist::Always, _) | (Persist::Auto, ClientResource::Empty | ClientResource::Given(_)) => true,
-    };
-    let anonymous = || (agent.persist == Persist::Always).then(|| ResourceId::new(ANONYMOUS));
-    if keeps_thread && persists {
-        setup.owner.clone().or_else(anonymous)
-    } else {
-        None
+/// The thread as the upstream keeps it; `None` = it keeps none for this run, by the same rule as for threads of our own,
+/// except that a thread is never looked up. Source: contract 2.2.
+pub fn kept_thread(setup: &RunSetup) -> Option<KeptThread> {
+    let (agent, props) = (&setup.agent, &setup.input.forwarded_props);
+    if agent.memory != Memory::Mastra
+        || setup.input.thread_id.as_str().is_empty()
+        || names_frontend_tool(&setup.input)
+    {
+        return None;
     }
+    let owner = match (agent.persist, &props.resource_id) {
+        (Persist::Never, _) | (Persist::Auto, ClientResource::Absent) => None,
+        (Persist::Auto, ClientResource::Empty | ClientResource::Given(_)) => setup.owner.clone(),
+        (Persist::Always, _) => {
+            let anonymous = || Some(ResourceId::new(ANONYMOUS));
+            setup.owner.clone().or_else(anonymous)
+        }
+    };
+    Some(KeptThread {
+        owner: owner?,
+        last_messages: props.last_messages,
+        is_read_only: props.read_only,
+    })
 }
 
 /// How this run's front-end calls are answered. Source: contract 2.1, D15.

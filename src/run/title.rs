@@ -96,7 +96,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             unknown_props: serde_json::Map::new(),
             run_id: input.run_id.clone(),
             thread_id: input.thread_id.clone(),
-            resource_id: None,
+            kept_thread: None,
         })
     }
 }

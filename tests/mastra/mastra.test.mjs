@@ -225,6 +225,24 @@ test("threads kept by the server get only what is new, each message once [6]", a
   assert.deepEqual(told.map(({ role }) => role), ["user", "assistant", "tool", "assistant", "tool", "tool", "assistant", "user"]);
 });
 
+test("a thread kept by the server is only read where the run says so [2.1]", async () => {
+  const [owner, threadId] = [fresh("owner"), fresh("thread")];
+  const ask = async (words, memoryOptions) => {
+    const forwardedProps = memoryOptions && { memoryOptions };
+    const input = runInput({ agent: "rememberer", owner, threadId, messages: [user(words)], forwardedProps });
+    shared.upstream.reply(says("Yes."));
+    await run(shared.worker, input);
+    const told = shared.upstream.requests.at(-1).body.messages.filter(({ role }) => role === "user");
+    return told.map(textOf);
+  };
+  assert.deepEqual(await ask("one"), ["one"]);
+  assert.deepEqual(await ask("two", { readOnly: true }), ["one", "two"]);
+  assert.deepEqual(await ask("three"), ["one", "three"]);
+  // Without history the server stores nothing either.
+  assert.deepEqual(await ask("four", { lastMessages: 0 }), ["four"]);
+  assert.deepEqual(await ask("five"), ["one", "three", "five"]);
+});
+
 test("a stopped run stops the server's model [D11]", async () => {
   const reached = shared.upstream.next();
   const stream = await openRun(shared.worker, runInput({ agent: "helper" }));

@@ -34,7 +34,7 @@ pub fn request(text: &str) -> ModelRequest {
         unknown_props: Map::new(),
         run_id: RunId::new("run"),
         thread_id: ThreadId::new("thread"),
-        resource_id: None,
+        kept_thread: None,
     }
 }
 

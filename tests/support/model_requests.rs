@@ -20,7 +20,7 @@ pub fn plain() -> ModelRequest {
         unknown_props: Map::from_iter([("model".to_owned(), "another".into())]),
         run_id: RunId::new("run-1"),
         thread_id: ThreadId::new("thread-1"),
-        resource_id: None,
+        kept_thread: None,
     }
 }
 

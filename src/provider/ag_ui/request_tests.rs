@@ -58,7 +58,7 @@ fn sent(thread_id: &str, messages: Vec<ModelMessage>) -> Value {
         unknown_props: Map::new(),
         run_id: RunId::new("run"),
         thread_id: ThreadId::new(thread_id),
-        resource_id: None,
+        kept_thread: None,
     };
     serde_json::from_str(&body(&target, &request).unwrap()).unwrap()
 }

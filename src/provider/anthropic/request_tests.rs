@@ -17,7 +17,7 @@ fn request(messages: Vec<ModelMessage>) -> ModelRequest {
         unknown_props: Map::from_iter([("model".to_owned(), "other".into())]),
         run_id: RunId::new("r1"),
         thread_id: ThreadId::new("t1"),
-        resource_id: None,
+        kept_thread: None,
     }
 }
 

@@ -8,8 +8,9 @@ use super::super::content::{
     settings_object,
 };
 use super::super::upstream_ids::UpstreamIds;
-use super::super::{ModelMessage, ModelRequest, ModelToolCall, ModelToolResult, ProviderError};
+use super::super::{KeptThread, ModelMessage, ModelRequest, ModelToolCall, ModelToolResult, ProviderError};
 use crate::protocol::forwarded_props::ToolChoice;
+use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::message::{ContentPart, MediaPart};
 use crate::protocol::tool::Tool;
 
@@ -23,18 +24,17 @@ const RESERVED_CONTEXT: [&str; 2] = ["mastra__", "mastra:"];
 /// [`ProviderError::Configuration`] when it cannot be written, which nothing of today's types leads to.
 pub(super) fn body(request: &ModelRequest) -> Result<String, ProviderError> {
     let system = join_texts(request.system.iter().map(String::as_str));
-    let memory = request
-        .resource_id
-        .as_ref()
-        .map(|resource_id| json!({ "thread": request.thread_id, "resource": resource_id }));
-    let messages = match memory {
-        Some(_) => new_messages(&request.messages),
+    let messages = match &request.kept_thread {
+        Some(thread) => new_messages(&request.messages, thread.is_read_only),
         None => all_messages(&request.messages),
     };
     let body = Body {
         messages,
         system: system.as_deref(),
-        memory,
+        memory: request
+            .kept_thread
+            .as_ref()
+            .map(|thread| Memory::of(&request.thread_id, thread)),
         client_tools: request.tools.iter().map(client_tool).collect(),
         tool_choice: tool_choice(&request.tool_choice),
         max_steps: max_steps(&request.tool_choice),
@@ -56,7 +56,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    memory: Option<Value>,
+    memory: Option<Memory<'a>>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     client_tools: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,6 +69,36 @@ struct Body<'a> {
     structured_output: Option<Value>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     request_context: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+struct Memory<'a> {
+    thread: &'a ThreadId,
+    resource: &'a ResourceId,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    options: Map<String, Value>,
+}
+
+impl<'a> Memory<'a> {
+    fn of(thread_id: &'a ThreadId, thread: &'a KeptThread) -> Self {
+        let mut options = Map::new();
+        if let Some(count) = thread.last_messages {
+            let last_messages = if count == 0 {
+                Value::Bool(false)
+            } else {
+                count.into()
+            };
+            options.insert("lastMessages".to_owned(), last_messages);
+        }
+        if thread.is_read_only {
+            options.insert("readOnly".to_owned(), true.into());
+        }
+        Self {
+            thread: thread_id,
+            resource: &thread.owner,
+            options,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -140,9 +170,11 @@ fn all_messages(messages: &[ModelMessage]) -> Vec<Message<'_>> {
     written
 }
 
-/// What a server that keeps the thread does not have yet: the results of the step before, else what the person says.
-fn new_messages(messages: &[ModelMessage]) -> Vec<Message<'_>> {
-    if let Some((ModelMessage::ToolResults(results), before)) = messages.split_last()
+/// What a server that keeps the thread does not have yet: the results of the step before, else what the person says. A
+/// thread that is only read has nothing of the run.
+fn new_messages(messages: &[ModelMessage], is_read_only: bool) -> Vec<Message<'_>> {
+    if !is_read_only
+        && let Some((ModelMessage::ToolResults(results), before)) = messages.split_last()
         && let Some(ModelMessage::Assistant {
             text,
             tool_calls,
@@ -160,10 +192,8 @@ fn new_messages(messages: &[ModelMessage]) -> Vec<Message<'_>> {
     let is_user = |message: &ModelMessage| matches!(message, ModelMessage::User { .. });
     let last_user = messages.iter().rposition(is_user).unwrap_or(0);
     let before = messages.get(..last_user).unwrap_or_default();
-    let start = before
-        .iter()
-        .rposition(|message| !is_user(message))
-        .map_or(0, |index| index + 1);
+    let start = before.iter().rposition(|message| !is_user(message));
+    let start = start.map_or(0, |index| index + 1);
     all_messages(messages.get(start..).unwrap_or_default())
 }
 

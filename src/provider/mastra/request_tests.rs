@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use super::super::super::{ModelMessage, ModelRequest, ModelToolCall, ModelToolResult};
+use super::super::super::{KeptThread, ModelMessage, ModelRequest, ModelToolCall, ModelToolResult};
 use super::body;
 use crate::protocol::forwarded_props::{ModelSettings, ToolChoice};
 use crate::protocol::id::{ResourceId, RunId, ThreadId};
@@ -36,8 +36,16 @@ fn results(ids: &[&str]) -> ModelMessage {
     ModelMessage::ToolResults(ids.iter().map(result).collect())
 }
 
-/// What is sent of these messages; with an owner the server keeps the thread.
-fn sent(messages: Vec<ModelMessage>, owner: Option<&str>) -> Value {
+fn kept() -> Option<KeptThread> {
+    Some(KeptThread {
+        owner: ResourceId::new("owner"),
+        last_messages: None,
+        is_read_only: false,
+    })
+}
+
+/// What is sent of these messages.
+fn sent(messages: Vec<ModelMessage>, kept_thread: Option<KeptThread>) -> Value {
     let request = ModelRequest {
         system: vec![],
         messages,
@@ -49,7 +57,7 @@ fn sent(messages: Vec<ModelMessage>, owner: Option<&str>) -> Value {
         unknown_props: Map::new(),
         run_id: RunId::new("run"),
         thread_id: ThreadId::new("thread"),
-        resource_id: owner.map(ResourceId::new),
+        kept_thread,
     };
     serde_json::from_str(&body(&request).unwrap()).unwrap()
 }
@@ -96,7 +104,7 @@ fn a_server_that_keeps_the_thread_gets_only_what_is_new() {
     let asked = [history(), vec![user("one"), user("two")]].concat();
     let said = |text: &str| json!({ "role": "user", "content": text });
     assert_eq!(
-        sent(asked.clone(), Some("owner")),
+        sent(asked.clone(), kept()),
         json!({ "messages": [said("one"), said("two")], "memory": memory })
     );
 
@@ -109,7 +117,7 @@ fn a_server_that_keeps_the_thread_gets_only_what_is_new() {
         invocation("vendor-b", "result of b"),
     ]);
     assert_eq!(
-        sent([asked.clone(), step].concat(), Some("owner")),
+        sent([asked.clone(), step].concat(), kept()),
         json!({
             "messages": [{ "role": "assistant", "id": "m", "content": "Look.", "parts": parts }],
             "memory": memory,
@@ -120,14 +128,49 @@ fn a_server_that_keeps_the_thread_gets_only_what_is_new() {
     let step = vec![assistant("", &["a"], None), results(&["a"])];
     let parts = json!([invocation("a", "result of a")]);
     assert_eq!(
-        sent([asked, step].concat(), Some("owner")),
+        sent([asked, step].concat(), kept()),
         json!({ "messages": [{ "role": "assistant", "content": "", "parts": parts }], "memory": memory })
     );
 
     let ends_in_assistant = [history(), history()].concat();
     assert_eq!(
-        sent(ends_in_assistant, Some("owner"))["messages"][0],
+        sent(ends_in_assistant, kept())["messages"][0],
         json!({ "role": "user", "content": "q" })
+    );
+}
+
+#[test]
+fn a_thread_that_is_only_read_has_nothing_of_the_run() {
+    let read_only = |last_messages| {
+        Some(KeptThread {
+            last_messages,
+            is_read_only: true,
+            ..kept().unwrap()
+        })
+    };
+    let messages = vec![
+        user("old"),
+        assistant("a", &[], None),
+        user("q"),
+        assistant("", &["c"], None),
+        results(&["c"]),
+    ];
+    let sent_first = sent(messages[..3].to_vec(), read_only(Some(0)));
+    let memory = |last_messages: Value| {
+        json!({
+            "thread": "thread", "resource": "owner",
+            "options": { "lastMessages": last_messages, "readOnly": true },
+        })
+    };
+    let question = json!({ "role": "user", "content": "q" });
+    assert_eq!(
+        sent_first,
+        json!({ "messages": [question], "memory": memory(json!(false)) })
+    );
+    let answer = json!({ "role": "assistant", "content": "", "parts": [invocation("c", "result of c")] });
+    assert_eq!(
+        sent(messages, read_only(Some(7))),
+        json!({ "messages": [question, answer], "memory": memory(json!(7)) })
     );
 }
 

@@ -26,7 +26,7 @@ fn request() -> ModelRequest {
         unknown_props: Map::new(),
         run_id: RunId::new("r1"),
         thread_id: ThreadId::new("t1"),
-        resource_id: None,
+        kept_thread: None,
     }
 }
 

@@ -117,7 +117,7 @@ mod tests {
             unknown_props: Map::new(),
             run_id: RunId::new("run"),
             thread_id: ThreadId::new("thread"),
-            resource_id: None,
+            kept_thread: None,
         }
     }
 
