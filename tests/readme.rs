@@ -42,7 +42,7 @@ const AGENT_KEYS: &[(&str, &str)] = &[
     ("mcp", "MCP servers by name."),
     (
         "maxSteps",
-        "Model calls of a run; on the last one tools are withheld.",
+        "Model calls of a run; on the last one the model is told to call no tool.",
     ),
     (
         "runTimeoutMs",

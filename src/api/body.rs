@@ -136,6 +136,20 @@ pub fn thread_patch(body: &str) -> Result<(ThreadPatch, ClientResource), ApiErro
     Ok(read)
 }
 
+/// Reads the owner that a body may name beside what it is for: `{resourceId?}`, or nothing at all. Source: D4.
+///
+/// # Errors
+/// 400
+pub fn resource(body: &str) -> Result<ClientResource, ApiError> {
+    if body.trim().is_empty() {
+        return Ok(ClientResource::Absent);
+    }
+    let mut report = Report::default();
+    let resource = decode_resource_id(&mut Object::parse(body)?, &mut report);
+    let (resource, _) = report.finish(resource)?;
+    Ok(resource)
+}
+
 /// Reads the body of `POST /owners/:resourceId/erase`: `{"confirm": "<resourceId>"}`, the owner said once more.
 ///
 /// # Errors
@@ -206,6 +220,19 @@ mod tests {
             .iter()
             .map(|(name, message)| ((*name).to_owned(), (*message).to_owned()))
             .collect()
+    }
+
+    #[test]
+    fn a_body_may_name_the_caller_and_nothing_else_counts() {
+        let read = |body| resource(body).map_err(|error| error.status());
+        assert_eq!(read(" "), Ok(ClientResource::Absent));
+        assert_eq!(read(r#"{"other":1}"#), Ok(ClientResource::Absent));
+        assert_eq!(
+            read(r#"{"resourceId":"ada"}"#),
+            Ok(ClientResource::Given(ResourceId::new("ada")))
+        );
+        assert_eq!(read(r#"{"resourceId":1}"#), Err(400));
+        assert_eq!(read("[]"), Err(400));
     }
 
     #[test]

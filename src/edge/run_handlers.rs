@@ -10,7 +10,7 @@ use super::reply::Answer;
 use super::run_calls::{RunCall, Start};
 use super::stream::describe;
 use crate::api::auth::{Caller, Principal};
-use crate::api::body::check_counts;
+use crate::api::body::{self, THREAD_BODY_MAX_BYTES, check_counts};
 use crate::api::error::ApiError;
 use crate::binding::accept::Binding;
 use crate::protocol::forwarded_props::ClientResource;
@@ -89,7 +89,7 @@ impl Call<'_> {
         match self.call(address, &call, &result.content).await? {
             Some(answer) => Ok(answer),
             None => {
-                self.row(&run_id, &caller, Some(address)).await?;
+                self.lost_row(&run_id, &caller, address).await?;
                 Err(ApiError::run_over())
             }
         }
@@ -131,7 +131,7 @@ impl Call<'_> {
             (address, Some(answer)) if answer.is_success() => Ok(with_address(answer, address)),
             (_, Some(answer)) => Ok(answer),
             (address, None) => {
-                self.row(&run_id, &caller, Some(address)).await?;
+                self.lost_row(&run_id, &caller, address).await?;
                 Err(ApiError::run_over())
             }
         }
@@ -139,7 +139,8 @@ impl Call<'_> {
 
     /// `POST /runs/:runId/cancel`; of a run that is over, its state.
     pub async fn cancel_run(&self, principal: Option<Principal>, run_id: RunId) -> Result<Answer, ApiError> {
-        let caller = self.caller(principal, ClientResource::Absent)?;
+        let body = self.body(THREAD_BODY_MAX_BYTES).await?;
+        let caller = self.caller(principal, body::resource(&body)?)?;
         let call = RunCall::Cancel {
             run_id: run_id.clone(),
             caller: caller.owner().cloned(),
@@ -180,7 +181,7 @@ impl Call<'_> {
         caller: &Caller,
         address: ObjectAddress,
     ) -> Result<Answer, ApiError> {
-        let row = self.row(run_id, caller, Some(address)).await?;
+        let row = self.lost_row(run_id, caller, address).await?;
         let description = RunDescription {
             run_id: row.run_id,
             thread_id: row.thread_id,
@@ -193,6 +194,29 @@ impl Call<'_> {
             pending: Vec::new(),
         };
         Ok(Answer::json(description.to_json().to_string()))
+    }
+
+    /// The row of a run whose object does not have it any more. A row that is still live lost its object's memory to a
+    /// crash too early for the watchdog: who finds it closes it (contract 8).
+    async fn lost_row(
+        &self,
+        run_id: &RunId,
+        caller: &Caller,
+        address: ObjectAddress,
+    ) -> Result<RunRow, ApiError> {
+        let mut row = self.row(run_id, caller, Some(address)).await?;
+        if is_live(row.status)
+            && let Some(database) = env::database(self.env)
+        {
+            let now_ms = PlatformClock.now_ms();
+            let closed = Store::new(database)
+                .close_orphan(&row.owner, run_id, address, now_ms)
+                .await;
+            closed.map_err(|error| self.store_error(&error))?;
+            row.status = RunStatus::Failed;
+            row.finished_at_ms = Some(now_ms);
+        }
+        Ok(row)
     }
 
     /// The row of a run the caller may touch. Several owners may have runs of one id (D12): of a caller's without an

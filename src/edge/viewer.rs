@@ -106,13 +106,15 @@ impl Viewer {
             if state.phase != Phase::Open {
                 return;
             }
+            // One event may be longer than any queue: only what waited before it shows how far behind a client is.
+            let waiting_bytes = state.queue.len();
             state.queue.extend_from_slice(bytes);
             let is_full = state.queue.len() >= QUEUE_FULL_BYTES;
             state.full_since_ms = is_full.then(|| state.full_since_ms.unwrap_or(now_ms));
             let full_ms = state
                 .full_since_ms
                 .map_or(0, |since_ms| now_ms.saturating_sub(since_ms));
-            full_ms >= QUEUE_FULL_MAX_MS || state.queue.len() > QUEUE_MAX_BYTES
+            full_ms >= QUEUE_FULL_MAX_MS || waiting_bytes > QUEUE_MAX_BYTES
         };
         if is_hopeless {
             self.abort("the client does not read");

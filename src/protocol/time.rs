@@ -18,6 +18,34 @@ pub fn iso_8601(unix_ms: u64) -> String {
     )
 }
 
+/// Unix milliseconds of a date as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub fn parse_http_date(text: &str) -> Option<u64> {
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let rest = text.trim().split_once(", ")?.1.strip_suffix(" GMT")?;
+    let mut words = rest.split(' ');
+    let day: u64 = words.next()?.parse().ok()?;
+    let month_at = MONTHS.find(words.next().filter(|name| name.len() == 3)?)?;
+    let month = (month_at % 3 == 0).then_some(month_at / 3 + 1)?;
+    let year: u64 = words
+        .next()?
+        .parse()
+        .ok()
+        .filter(|year| (1970..10_000).contains(year))?;
+    let mut clock = words.next()?.split(':').map(str::parse::<u64>);
+    let (hour, minute, second) = (clock.next()?.ok()?, clock.next()?.ok()?, clock.next()?.ok()?);
+    let month = u64::try_from(month).ok()?;
+    // Years begin in March here, so that the leap day is the last of one.
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let days =
+        year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day.checked_sub(1)?;
+    let seconds = days.checked_sub(719_468)? * 86_400 + hour * 3600 + minute * 60 + second;
+    Some(seconds * 1000)
+}
+
 /// Proleptic Gregorian (year, month, day) of a day counted from 1970-01-01.
 fn civil_date(unix_day: u64) -> (u64, u64, u64) {
     let day = unix_day + DAYS_BEFORE_1970;
@@ -55,6 +83,31 @@ mod tests {
             (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
         ] {
             assert_eq!(iso_8601(unix_ms), text);
+        }
+    }
+
+    #[test]
+    fn http_dates_are_read_and_nothing_else() {
+        assert_eq!(
+            parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT")
+                .map(iso_8601)
+                .as_deref(),
+            Some("1994-11-06T08:49:37.000Z")
+        );
+        assert_eq!(
+            parse_http_date("Thu, 29 Feb 2024 23:59:59 GMT")
+                .map(iso_8601)
+                .as_deref(),
+            Some("2024-02-29T23:59:59.000Z")
+        );
+        for other in [
+            "",
+            "7",
+            "Sun, 06 Nov 1994",
+            "Sun, 0 Nov 1994 08:49:37 GMT",
+            "Sun, 06 anF 1994 08:49:37 GMT",
+        ] {
+            assert_eq!(parse_http_date(other), None, "{other}");
         }
     }
 

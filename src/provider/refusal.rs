@@ -197,7 +197,7 @@ fn failure_status(label: &Value) -> Option<u16> {
         .filter(|status| (400..600).contains(status))
 }
 
-/// `retry-after-ms`, else `retry-after` in seconds. Its date form is not read: a codec has no clock.
+/// `retry-after-ms`, else `retry-after` in seconds. Its date form has become seconds before: a codec has no clock.
 fn header_wait_ms(headers: &[(String, String)]) -> Option<u64> {
     let number = |name: &str| {
         let (_, value) = headers.iter().find(|(known, _)| known == name)?;
@@ -259,14 +259,14 @@ fn seconds_to_ms(seconds: f64) -> f64 {
     seconds * 1000.0
 }
 
-/// Rounded up: a wait is at least as long as asked. A negative or endless one is none.
+/// Rounded up: a wait is at least as long as asked. A negative one is none, an endless one is 31 years.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "the range is checked before"
 )]
 fn to_ms(ms: f64) -> Option<u64> {
-    (0.0..1e12).contains(&ms).then(|| ms.ceil() as u64)
+    (ms >= 0.0).then(|| ms.ceil().min(1e12) as u64)
 }
 
 #[cfg(test)]

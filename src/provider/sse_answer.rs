@@ -1,9 +1,12 @@
 //! The frame of every codec whose upstream streams JSON payloads as SSE: from bytes to payloads, to the end of the body.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::{ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES, refusal};
 use crate::binding::sse_decoder::{SseDecoder, SseFault};
+use crate::protocol::json::heal_surrogates;
 
 /// A payload that is not JSON of the wire format. At the end of the body it was cut: [`ProviderError::Truncated`].
 pub const NOT_A_PAYLOAD: ProviderError = ProviderError::Malformed("an event is not of this wire format");
@@ -121,7 +124,10 @@ fn take<A: SseAnswer>(answer: &mut A, data: &str, events: &mut Vec<ModelEvent>) 
     match data.trim_ascii() {
         "" => Ok(()),
         "[DONE]" => answer.take_done(events),
-        payload => answer.take(payload, events),
+        payload => match heal_surrogates(payload) {
+            Cow::Borrowed(payload) => answer.take(payload, events),
+            Cow::Owned(healed) => answer.take(&healed, events),
+        },
     }
 }
 

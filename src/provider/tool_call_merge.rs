@@ -171,8 +171,14 @@ impl ToolCallMerge {
             let mut names = [piece.key, piece.id].into_iter().flatten();
             names.any(|name| name == call.key || name == call.id)
         };
-        if let Some(slot) = self.calls.iter().rposition(is_named) {
-            return Found::Call(slot);
+        // An id that comes again under another index with a whole call of its own is no repeat.
+        let is_repeat = |call: &Call| !(call.index != piece.index && call.is_closed_to(piece));
+        if let Some((slot, call)) = self.calls.iter().enumerate().rfind(|(_, call)| is_named(call)) {
+            return if is_repeat(call) {
+                Found::Call(slot)
+            } else {
+                Found::New
+            };
         }
         let of_index = piece
             .index

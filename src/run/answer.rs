@@ -12,6 +12,7 @@ use super::ports::{Clock, EventSink, HttpBody, HttpClient, HttpResponse, IdSourc
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::id::ToolCallId;
+use crate::protocol::time;
 use crate::protocol::tool::ToolResult;
 use crate::provider::{
     FinishReason, ModelCall, ModelDecoder, ModelEvent, ModelRequest, ProviderError, REFUSAL_BODY_MAX_BYTES,
@@ -198,12 +199,26 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             Waited::Due => return Err(Halt::Failed(RunErrorCode::InternalError)),
         };
         if !(200..300).contains(&response.status) {
-            let (status, headers) = (response.status, response.headers.clone());
+            let (status, headers) = (response.status, self.with_waits_in_seconds(&response.headers));
             let body = self.read_refusal(response).await?;
             return Ok(Err(codec.refusal(status, &headers, &body)));
         }
         self.emitter.open()?;
         Ok(Ok(Source::Body(response.body, codec.decoder())))
+    }
+
+    /// Headers with `retry-after` in seconds where it was a date: codecs have no clock.
+    fn with_waits_in_seconds(&self, headers: &[(String, String)]) -> Vec<(String, String)> {
+        let now_ms = self.pace.now_ms();
+        let in_seconds = |(name, value): &(String, String)| {
+            let date_ms = time::parse_http_date(value).filter(|_| name == "retry-after");
+            let value = date_ms.map_or_else(
+                || value.clone(),
+                |ms| ms.saturating_sub(now_ms).div_ceil(1000).to_string(),
+            );
+            (name.clone(), value)
+        };
+        headers.iter().map(in_seconds).collect()
     }
 
     async fn read_refusal(

@@ -26,6 +26,10 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
     /// Ends the run, whatever happened.
     pub(super) async fn conclude(mut self, outcome: Result<Finish, Halt>) -> RunEnd {
         self.control.mailbox.close();
+        if outcome == Err(Halt::Cancelled) {
+            // Who cancels gets an outcome, not the error of an upstream that did nothing wrong.
+            let _ = self.emitter.open();
+        }
         if let (Err(halt), false) = (&outcome, self.emitter.is_open()) {
             self.log_end(RunStatus::Failed, Some(halt.code()));
             self.forget().await;

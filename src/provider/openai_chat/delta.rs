@@ -2,7 +2,7 @@
 //!
 //! One chunk is read per token, so nothing here builds a JSON tree, errors apart.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::super::wire_text::{Arguments, Text};
@@ -14,7 +14,7 @@ pub(super) struct Chunk<'a> {
     /// Empty or absent in reports (B047).
     #[serde(borrow, default)]
     pub choices: Option<Vec<Choice<'a>>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "report")]
     pub usage: Option<Usage>,
     /// An object or a text (B055).
     #[serde(default)]
@@ -72,7 +72,7 @@ pub(super) struct Delta<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ToolCallDelta<'a> {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "hint")]
     pub index: Option<u64>,
     #[serde(borrow, default)]
     pub id: Text<'a>,
@@ -123,6 +123,17 @@ struct PromptDetails {
 struct CompletionDetails {
     #[serde(default)]
     reasoning_tokens: Option<u64>,
+}
+
+/// A report that is not as it should be is none: the answer beside it stands (B047).
+fn report<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Usage>, D::Error> {
+    let report = Value::deserialize(from)?;
+    Ok(serde_json::from_value(report).ok())
+}
+
+/// An index is only a hint (B025): anything but a whole number is none.
+fn hint<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Ok(Value::deserialize(from)?.as_u64())
 }
 
 impl Usage {

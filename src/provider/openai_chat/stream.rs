@@ -14,6 +14,7 @@ use super::super::{
 use super::delta::{Choice, Chunk, Delta, FunctionDelta, ToolCallDelta};
 use crate::binding::sse_decoder::{SseDecoder, SseEvent, SseFault};
 use crate::protocol::event::TokenUsage;
+use crate::protocol::json::heal_surrogates;
 
 const NOT_A_CHUNK: ProviderError = ProviderError::Malformed("an event is no chat completion chunk");
 
@@ -131,11 +132,17 @@ impl Answer {
             "" => Ok(()),
             "[DONE]" => self.finish(events),
             _ if event.name == "error" => Err(refusal::in_stream(data.as_bytes())),
-            _ => {
-                let chunk = serde_json::from_str(data).map_err(|_| NOT_A_CHUNK)?;
-                self.take_chunk(chunk, data.as_bytes(), events)
-            }
+            _ => match serde_json::from_str(data) {
+                Ok(chunk) => self.take_chunk(chunk, data.as_bytes(), events),
+                Err(_) => self.take_healed(&heal_surrogates(data), events),
+            },
         }
+    }
+
+    /// Some proxies cut texts within a surrogate pair: each half is a character we do not know, and no broken chunk.
+    fn take_healed(&mut self, data: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        let chunk = serde_json::from_str(data).map_err(|_| NOT_A_CHUNK)?;
+        self.take_chunk(chunk, data.as_bytes(), events)
     }
 
     fn take_chunk(
