@@ -188,6 +188,11 @@ fn pieces_find_their_calls_whatever_the_upstream_leaves_out() {
             &["0 start f -", "0 {", "0 }", "0 end"],
         ),
         (
+            "one id for two whole calls under indexes of their own",
+            &[("a", Some(0), "f", "{}"), ("a", Some(1), "f", "{}")],
+            &["0 start f a", "0 {}", "1 start f a", "1 {}", "0 end", "1 end"],
+        ),
+        (
             "interleaved pieces (B037)",
             &[
                 ("p", Some(0), "f", ""),

@@ -137,6 +137,15 @@ test("a result may come before the step's other calls are even made [3]", async 
   assert.deepEqual(results.map(({ content }) => content), ["early", "late"]);
 });
 
+test("a result of the longest kind goes through whole [3]", async () => {
+  const { input, stream, ids } = await runWithCalls([["one", {}]]);
+  const longest = '"'.repeat(2_000_000);
+  await giveResult(shared.worker, input.runId, ids[0], { result: longest });
+  const events = await stream.rest();
+  assert.equal(events.find(({ type }) => type === "TOOL_CALL_RESULT").content, longest);
+  assert.equal(events.at(-1).type, "RUN_FINISHED");
+});
+
 test("the same result again is fine, another value is a conflict [3]", async () => {
   const { input, stream, ids } = await runWithCalls([["one", {}], ["two", {}]]);
   await giveResult(shared.worker, input.runId, ids[0], { result: { a: 1 } });

@@ -377,3 +377,29 @@ fn a_setting_the_upstream_lacks_is_dropped_with_a_warning() {
         .collect();
     assert_eq!(warnings, ["Warn model_setting_dropped runId=r setting=topK"]);
 }
+
+#[test]
+fn odd_reports_and_halved_characters_break_no_answer() {
+    let halves = "data: {\"choices\":[{\"delta\":{\"content\":\"ok \\ud83d\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"\\ude80 more\"}}]}\n\n";
+    for usage in [
+        r#"{"prompt_tokens":5.0}"#,
+        r#"{"prompt_tokens":-1}"#,
+        r#"{"prompt_tokens":"5"}"#,
+        r#""x""#,
+    ] {
+        let report = format!("data: {{\"choices\":[],\"usage\":{usage}}}\n\n");
+        let stream = halves.to_owned() + &report + &finish("stop");
+        let played = play(json!({}), vec![Answer::ok(stream)]);
+        assert_eq!(
+            played.story()[3..],
+            [
+                "TEXT ok \u{fffd}",
+                "TEXT \u{fffd} more",
+                "TEXT_END msg-1",
+                "STEP_FINISHED step-1",
+                "RUN_FINISHED",
+            ],
+            "{usage}"
+        );
+    }
+}

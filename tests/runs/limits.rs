@@ -193,3 +193,40 @@ fn nothing_to_answer_is_refused() {
         Err(RunRefusal::NothingToAnswer)
     );
 }
+
+#[test]
+fn a_wait_given_as_a_date_or_without_end_is_kept() {
+    // The scene starts at 2026-11-29T00:00:00Z.
+    for (asked, expected_s) in [
+        ("Sun, 29 Nov 2026 00:01:00 GMT", 60),
+        ("99999999999999999999", 1_000_000_000),
+    ] {
+        let refusal = Answer::refusal(429, &[("retry-after", asked)], "");
+        let played = Scene::new(json!({}), vec![refusal]).play(&body());
+        let expected = RunRefusal::UpstreamRateLimited {
+            retry_after_s: expected_s,
+        };
+        assert_eq!(played.head, Err(expected), "{asked}");
+        assert_eq!(played.ports.http.requests.borrow().len(), 1);
+    }
+}
+
+#[test]
+fn a_cancel_before_the_head_is_an_outcome_and_no_upstream_error() {
+    let mut new = body();
+    new["protocolVersion"] = json!("1.0");
+    let played = Scene::new(json!({}), vec![slow_head(3_000)])
+        .at(300, |control| control.cancel.set())
+        .play(&new);
+    assert_eq!(played.head, Ok(()));
+    assert_eq!(
+        played.story(),
+        [
+            "RUN_STARTED t r",
+            "STEP_STARTED step-1",
+            "STEP_FINISHED step-1",
+            "RUN_FINISHED {\"type\":\"cancelled\"}",
+        ]
+    );
+    assert_eq!(played.elapsed_ms, 300);
+}
