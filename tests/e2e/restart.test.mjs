@@ -59,7 +59,8 @@ test("threads are whole after a restart, also when a run was cut by it", async (
   assert.deepEqual(rows.slice(0, 2), whole);
   assert.deepEqual(rows[2], { id: cut.messages[0].id, role: "user", content: "two" });
 
-  await passDeadlines(after);
+  const found = await ok(await after.fetch(`/runs/${cut.runId}?resourceId=ike`));
+  assert.equal(found.status, "failed", "who asks for the cut run closes it");
   assert.equal(await statusOf(after, cut), "failed", "the row of the cut run does not run for ever");
 
   upstream.reply(says("3"));
