@@ -212,6 +212,22 @@ impl ModelTarget {
         }
         Ok(())
     }
+
+    /// A call that posts JSON, carries the key as a bearer token and asks for SSE: what most wires do.
+    fn post(&self, url: String, body: String) -> ModelCall {
+        let mut headers = vec![
+            ("content-type".to_owned(), "application/json".to_owned()),
+            ("accept".to_owned(), "text/event-stream".to_owned()),
+        ];
+        let bearer = |key: &Secret| ("authorization".to_owned(), format!("Bearer {}", key.expose()));
+        headers.extend(self.api_key.as_ref().map(bearer));
+        ModelCall::Http(HttpRequest {
+            method: "POST",
+            url,
+            headers,
+            body: Some(body),
+        })
+    }
 }
 
 /// A secret: never printed.

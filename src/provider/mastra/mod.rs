@@ -18,9 +18,7 @@ mod stream;
 use std::fmt::Write as _;
 
 use super::sse_answer::SseAnswerDecoder;
-use super::{
-    HttpRequest, ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, Secret, refusal,
-};
+use super::{ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, refusal};
 
 /// The codec.
 #[derive(Debug, Clone, Copy)]
@@ -29,18 +27,8 @@ pub struct Mastra;
 impl Provider for Mastra {
     fn call(&self, target: &ModelTarget, request: &ModelRequest) -> Result<ModelCall, ProviderError> {
         target.check()?;
-        let mut headers = vec![
-            ("content-type".to_owned(), "application/json".to_owned()),
-            ("accept".to_owned(), "text/event-stream".to_owned()),
-        ];
-        let bearer = |key: &Secret| ("authorization".to_owned(), format!("Bearer {}", key.expose()));
-        headers.extend(target.api_key.as_ref().map(bearer));
-        Ok(ModelCall::Http(HttpRequest {
-            method: "POST",
-            url: url(&target.base_url, &target.model),
-            headers,
-            body: Some(request::body(request)?),
-        }))
+        let url = url(&target.base_url, &target.model);
+        Ok(target.post(url, request::body(request)?))
     }
 
     fn runs_tools(&self) -> bool {

@@ -8,9 +8,7 @@ mod request;
 mod stream;
 pub mod workers_ai;
 
-use super::{
-    HttpRequest, ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, Secret, refusal,
-};
+use super::{ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, refusal};
 
 /// The codec.
 #[derive(Debug, Clone, Copy)]
@@ -19,18 +17,8 @@ pub struct OpenAiChat;
 impl Provider for OpenAiChat {
     fn call(&self, target: &ModelTarget, request: &ModelRequest) -> Result<ModelCall, ProviderError> {
         target.check()?;
-        let mut headers = vec![
-            ("content-type".to_owned(), "application/json".to_owned()),
-            ("accept".to_owned(), "text/event-stream".to_owned()),
-        ];
-        let bearer = |key: &Secret| ("authorization".to_owned(), format!("Bearer {}", key.expose()));
-        headers.extend(target.api_key.as_ref().map(bearer));
-        Ok(ModelCall::Http(HttpRequest {
-            method: "POST",
-            url: format!("{}/chat/completions", target.base_url.trim_end_matches('/')),
-            headers,
-            body: Some(request::body(target, request)?),
-        }))
+        let url = format!("{}/chat/completions", target.base_url.trim_end_matches('/'));
+        Ok(target.post(url, request::body(target, request)?))
     }
 
     fn unknown_settings(&self) -> &'static [&'static str] {

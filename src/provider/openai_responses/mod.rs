@@ -17,9 +17,7 @@ mod request;
 mod stream;
 
 use super::sse_answer::SseAnswerDecoder;
-use super::{
-    HttpRequest, ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, Secret, refusal,
-};
+use super::{ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, refusal};
 
 /// The codec.
 #[derive(Debug, Clone, Copy)]
@@ -28,18 +26,8 @@ pub struct OpenAiResponses;
 impl Provider for OpenAiResponses {
     fn call(&self, target: &ModelTarget, request: &ModelRequest) -> Result<ModelCall, ProviderError> {
         target.check()?;
-        let mut headers = vec![
-            ("content-type".to_owned(), "application/json".to_owned()),
-            ("accept".to_owned(), "text/event-stream".to_owned()),
-        ];
-        let bearer = |key: &Secret| ("authorization".to_owned(), format!("Bearer {}", key.expose()));
-        headers.extend(target.api_key.as_ref().map(bearer));
-        Ok(ModelCall::Http(HttpRequest {
-            method: "POST",
-            url: format!("{}/responses", target.base_url.trim_end_matches('/')),
-            headers,
-            body: Some(request::body(target, request)?),
-        }))
+        let url = format!("{}/responses", target.base_url.trim_end_matches('/'));
+        Ok(target.post(url, request::body(target, request)?))
     }
 
     fn unknown_settings(&self) -> &'static [&'static str] {
