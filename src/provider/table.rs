@@ -108,6 +108,11 @@ pub const PROVIDERS: &[ProviderEntry] = &[
     compatible("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
     compatible("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
     compatible("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    compatible(
+        "fireworks",
+        "https://api.fireworks.ai/inference/v1",
+        "FIREWORKS_API_KEY",
+    ),
     compatible("vllm", "http://localhost:8000/v1", ""),
     compatible("ollama", "http://localhost:11434/v1", ""),
     compatible("lmstudio", "http://localhost:1234/v1", ""),
