@@ -18,10 +18,12 @@ test: setup
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
 	cargo clippy --lib --target wasm32-unknown-unknown -- -D warnings
+	cargo clippy --lib --target wasm32-unknown-unknown --features test-commands -- -D warnings
 	cargo test
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
 	node scripts/dependencies.mjs
 	node scripts/build.mjs
+	node scripts/build.mjs --test-commands
 	node scripts/size.mjs
 	node scripts/matrix.mjs
 	npm run e2e

@@ -1,4 +1,5 @@
 // Builds the Worker: build/index.js and build/index_bg.wasm. wrangler runs it too, by `[build]` in wrangler.toml.
+// With `--test-commands`: build-test/, quickly made, with the commands by which tests break a run's object.
 // Does nothing when the inputs have not changed since.
 
 import { createHash } from "node:crypto";
@@ -6,11 +7,13 @@ import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "
 import { join } from "node:path";
 import { fail, isInstalled, root, run, wasmBindgen, which, workerBuild } from "./tools.mjs";
 
+const isForTests = process.argv.includes("--test-commands");
+const folder = isForTests ? "build-test" : "build";
 const inputs = ["src", "build.rs", "agents.toml", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json", "scripts/build.mjs"];
 const outputs = ["index.js", "index_bg.wasm"];
-const wasm = join("build", "index_bg.wasm");
-const stamp = join(root, "build", ".inputs.sha256");
-const settingsStamp = join(root, "build", ".wrangler.sha256");
+const wasm = join(folder, "index_bg.wasm");
+const stamp = join(root, folder, ".inputs.sha256");
+const settingsStamp = join(root, folder, ".wrangler.sha256");
 
 function addTo(hash, name) {
   const file = join(root, name);
@@ -39,28 +42,40 @@ function toolAddresses() {
   return Object.fromEntries(Object.entries(found).filter(([, file]) => file));
 }
 
-/** Heavy code that comes along with the `worker` crate must stay unused; needs the names of the wasm's functions. */
+/**
+ * Heavy code that comes along with the `worker` crate must stay unused, and what tests break runs with must not be
+ * there; needs the names of the wasm's functions.
+ */
 function refuseUnwantedCode() {
   const names = readFileSync(join(root, wasm), "latin1");
   if (!names.includes("io_bridge::")) fail("the wasm has no names to look at.");
   const found = ["url::parser", "idna::", "tokio::runtime", "chrono::format"].filter((name) => names.includes(name));
   if (found.length > 0) fail(`the wasm carries ${found.join(", ")}: use the platform's own.`);
+  if (/test.commands/.test(names)) fail("the wasm carries the commands of the tests.");
 }
 
-const wanted = fingerprint(inputs);
-if (holds(stamp, wanted) && outputs.every((name) => existsSync(join(root, "build", name)))) {
-  console.log("build/ is up to date");
-} else {
-  if (!isInstalled(workerBuild)) fail(`worker-build ${workerBuild.version} is missing: \`make build\` installs it.`);
+function build() {
+  if (isForTests) {
+    const cargoOptions = [".", "--features", "test-commands"];
+    return run("worker-build", ["--dev", "--out-dir", folder, ...cargoOptions], toolAddresses());
+  }
   run("worker-build", ["--release"], toolAddresses());
   refuseUnwantedCode();
   // worker-build keeps the function names, an eighth of the size.
   run("wasm-opt", [wasm, "--strip-debug", "--strip-producers", "--all-features", "-o", wasm]);
+}
+
+const wanted = fingerprint(inputs);
+if (holds(stamp, wanted) && outputs.every((name) => existsSync(join(root, folder, name)))) {
+  console.log(`${folder}/ is up to date`);
+} else {
+  if (!isInstalled(workerBuild)) fail(`worker-build ${workerBuild.version} is missing: \`make build\` installs it.`);
+  build();
   writeFileSync(stamp, wanted);
 }
 
 const settings = fingerprint(["wrangler.toml"]);
-if (!holds(settingsStamp, settings)) {
+if (!isForTests && !holds(settingsStamp, settings)) {
   run("node", ["scripts/variables.mjs"]);
   writeFileSync(settingsStamp, settings);
 }

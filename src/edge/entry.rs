@@ -20,6 +20,10 @@ fn start() {
 /// Every request. Never an `Err`: the platform would show it as a bare text.
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<Response> {
+    #[cfg(feature = "test-commands")]
+    if let Some(obeyed) = super::test_commands::relay(&request, &env).await {
+        return obeyed;
+    }
     Ok(super::serve(request, env).await)
 }
 

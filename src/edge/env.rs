@@ -26,7 +26,7 @@ const DATABASE_BINDING: &str = "DB";
 const SEARCH_BINDING: &str = "SEARCH";
 
 /// Name of the Durable Object binding; without it nothing works.
-const RUNS_BINDING: &str = "RUNS";
+pub const RUNS_BINDING: &str = "RUNS";
 
 /// What requests need of the variables.
 #[derive(Debug)]

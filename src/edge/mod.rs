@@ -23,6 +23,8 @@ mod run_object;
 mod server_tools;
 mod socket;
 mod stream;
+#[cfg(feature = "test-commands")]
+mod test_commands;
 mod thread_handlers;
 mod upstreams;
 mod viewer;

@@ -17,6 +17,8 @@ use super::reply::Answer;
 use super::run_calls::{RunCall, Start};
 use super::server_tools::{mcp_lists, server_tools};
 use super::stream::describe;
+#[cfg(feature = "test-commands")]
+use super::test_commands;
 use super::upstreams::Upstreams;
 use super::watchdog::{ALARM_EVERY, Watchdog, WatchedRun};
 use crate::api::error::ApiError;
@@ -50,6 +52,10 @@ impl DurableObject for RunObject {
     }
 
     async fn fetch(&self, request: Request) -> worker::Result<Response> {
+        #[cfg(feature = "test-commands")]
+        if let Some(obeyed) = test_commands::obey(&request, &self.state, &self.watchdog()).await {
+            return obeyed;
+        }
         let answer = match RunCall::read(&request).await {
             Some((call, text)) => self.answer(call, text).await,
             None => Err(ApiError::internal()),

@@ -25,11 +25,12 @@ const agentsVariable = (agents) => ({ AGENTS: Object.fromEntries(agents.map(({ i
 /**
  * Starts the Worker.
  *
- * `vars` and `secrets` come on top of wrangler.toml's; `without` names bindings to leave out; `search`
- * binds a search index; `stateFolder` keeps D1 and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI.
+ * `vars` and `secrets` come on top of wrangler.toml's; `without` names bindings to leave out; `breakable` takes the build
+ * with the commands of `Worker.break`; `search` binds a search index; `stateFolder` keeps D1 and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI.
  */
-export async function startWorker({ agents, vars = {}, secrets = {}, without = [], search = false, stateFolder, ai } = {}) {
-  const { workerOptions, main } = unstable_getMiniflareWorkerOptions(CONFIG_FILE);
+export async function startWorker({ agents, vars = {}, secrets = {}, without = [], breakable = false, search = false, stateFolder, ai } = {}) {
+  const { workerOptions, main: shipped } = unstable_getMiniflareWorkerOptions(CONFIG_FILE);
+  const main = breakable ? path.join(PROJECT, "build-test", path.basename(shipped)) : shipped;
   assert.ok(existsSync(main), `the Worker is not built: ${path.relative(PROJECT, main)} is missing`);
   const { modulesRules: _, ...fromConfig } = workerOptions;
   const lines = [];
@@ -114,6 +115,15 @@ class Worker {
     assert.ok(response.headers.get("access-control-allow-origin"), `no CORS header on ${response.status} ${relative}`);
     assert.ok(response.headers.get("x-request-id"), `no x-request-id on ${response.status} ${relative}`);
     return response;
+  }
+
+  /**
+   * Breaks the object of a run, whose address its `io-run-address` header gave: `reset` (a deployment), `panic` (a fault
+   * of ours). `alarm` lets its watchdog look now. Only a `breakable` Worker can.
+   */
+  async break(address, command) {
+    const response = await fetch(`${this.origin}/test-commands/${address}/${command}`, { method: "POST" });
+    assert.equal(await response.text(), command);
   }
 
   /** Everything the Worker logged. */
