@@ -90,7 +90,8 @@ impl Answer {
         }
         match &*candidate.finish_reason.0 {
             "" | "FINISH_REASON_UNSPECIFIED" => {}
-            "STOP" => self.finish = Some(FinishReason::Stop),
+            // The second is no word of Google's own, but of servers that speak its form: the calls decide anyway (D9).
+            "STOP" | "FUNCTION_CALL" => self.finish = Some(FinishReason::Stop),
             "MAX_TOKENS" => self.finish = Some(FinishReason::Length),
             "SAFETY"
             | "RECITATION"

@@ -115,6 +115,13 @@ fn text_behind_a_call_ends_it() {
 }
 
 #[test]
+fn a_finish_reason_that_speaks_of_calls_decides_nothing() {
+    let said = chunk(json!([{ "functionCall": { "id": "c1", "name": "f" } }]));
+    let stopped = read(&[said.clone(), finish("STOP")]);
+    assert_eq!(read(&[said, finish("FUNCTION_CALL")]), stopped);
+}
+
+#[test]
 fn the_answer_ends_with_the_body_or_with_a_report_after_the_finish_reason() {
     let report = json!({ "usageMetadata": { "promptTokenCount": 1, "candidatesTokenCount": 2 } });
     let usage = ModelEvent::Usage(TokenUsage {
