@@ -39,3 +39,26 @@ export async function python({ environment, packages, script, args, input }) {
   assert.equal(code, 0, complaint);
   return JSON.parse(said);
 }
+
+/** Starts a script of this folder that prints one line once it serves, and ends with its input. */
+export async function startPython({ environment, packages, script }) {
+  const child = spawn(install(environment, packages), [fileURLToPath(new URL(script, import.meta.url))], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const gone = new Promise((resolve) => child.once("close", resolve));
+  const line = await new Promise((resolve, reject) => {
+    let said = "";
+    child.stdout.on("data", (piece) => {
+      said += piece;
+      if (said.includes("\n")) resolve(said.trim());
+    });
+    gone.then((code) => reject(new Error(`${script} ended with code ${code}`)));
+  });
+  return {
+    line,
+    async stop() {
+      child.stdin.end();
+      await gone;
+    },
+  };
+}
