@@ -6,7 +6,7 @@ WHERE ?= --remote
 export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
 
-.PHONY: dev test test-matrix test-proxy test-mastra build size deploy reindex setup
+.PHONY: dev test test-matrix test-proxy test-mastra build size instructions deploy reindex setup
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
@@ -20,6 +20,7 @@ test: setup
 	cargo clippy --lib --target wasm32-unknown-unknown -- -D warnings
 	cargo clippy --lib --target wasm32-unknown-unknown --features test-commands -- -D warnings
 	cargo test
+	node scripts/instructions.mjs
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
 	node scripts/dependencies.mjs
 	node scripts/build.mjs
@@ -47,6 +48,10 @@ build: setup
 ## What the Worker weighs
 size: build
 	node scripts/size.mjs
+
+## Instructions of the core for fixed inputs against bench/instructions/baseline.json; `WRITE=--write` writes that anew
+instructions: setup
+	node scripts/instructions.mjs $(WRITE)
 
 ## Remote migrations, then the Worker; needs a Cloudflare account
 deploy: build
