@@ -1,9 +1,11 @@
 //! OpenAI Chat Completions and every compatible server, Workers AI among them.
 //!
-//! `request` writes the body, `delta` types the answer's chunks, `stream` turns them into events. Source: OpenAI API reference, "Chat Completions"; known faults B021 to B073.
+//! `request` writes the body, `delta` types the answer's chunks, `plain_delta` reads the
+//! plainest of them faster, `stream` turns them into events. Source: OpenAI API reference, "Chat Completions"; known faults B021 to B073.
 
 mod delta;
 mod dialect;
+mod plain_delta;
 mod request;
 mod stream;
 pub mod workers_ai;

@@ -4,6 +4,8 @@
 //! reason with every chunk, and a call must not be run that a later chunk goes on with. Calls decide what follows, never
 //! the finish reason (D9).
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
@@ -12,6 +14,7 @@ use super::super::{
     FinishReason, ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES, refusal,
 };
 use super::delta::{Choice, Chunk, Delta, FunctionDelta, ToolCallDelta};
+use super::plain_delta::plain_text;
 use crate::binding::sse_decoder::{SseDecoder, SseEvent, SseFault};
 use crate::protocol::event::TokenUsage;
 use crate::protocol::json::heal_surrogates;
@@ -132,10 +135,16 @@ impl Answer {
             "" => Ok(()),
             "[DONE]" => self.finish(events),
             _ if event.name == "error" => Err(refusal::in_stream(data.as_bytes())),
-            _ => match serde_json::from_str(data) {
-                Ok(chunk) => self.take_chunk(chunk, data.as_bytes(), events),
-                Err(_) => self.take_healed(&heal_surrogates(data), events),
-            },
+            _ => {
+                if let Some(text) = plain_text(data) {
+                    self.take_text(text, events);
+                    return Ok(());
+                }
+                match serde_json::from_str(data) {
+                    Ok(chunk) => self.take_chunk(chunk, data.as_bytes(), events),
+                    Err(_) => self.take_healed(&heal_surrogates(data), events),
+                }
+            }
         }
     }
 
@@ -193,6 +202,11 @@ impl Answer {
         Ok(())
     }
 
+    fn take_text(&mut self, text: Cow<'_, str>, events: &mut Vec<ModelEvent>) {
+        self.calls.end_written_out(events);
+        events.push(ModelEvent::Text(text.into_owned()));
+    }
+
     fn take_delta(&mut self, delta: Delta<'_>, events: &mut Vec<ModelEvent>) {
         // Servers that know both names of reasoning send it twice.
         let reasoning = if delta.reasoning_content.0.is_empty() {
@@ -207,8 +221,7 @@ impl Answer {
         // A refusal is what the model says instead of an answer, in words for the person: it is the answer.
         for text in [delta.content.0, delta.refusal.0] {
             if !text.is_empty() {
-                self.calls.end_written_out(events);
-                events.push(ModelEvent::Text(text.into_owned()));
+                self.take_text(text, events);
             }
         }
         for call in delta.tool_calls.into_iter().flatten() {
