@@ -42,6 +42,27 @@ pub fn call_later(function: &js_sys::Function, ms: u32) {
     set_timeout(function.as_ref(), f64::from(ms));
 }
 
+/// A call that comes after a while unless this is dropped before.
+#[derive(Debug)]
+pub struct DelayedCall {
+    handle: JsValue,
+}
+
+impl DelayedCall {
+    /// Calls the function after `ms` milliseconds, outside every Rust task.
+    pub fn new(function: &js_sys::Function, ms: u32) -> Self {
+        Self {
+            handle: set_timeout(function.as_ref(), f64::from(ms)),
+        }
+    }
+}
+
+impl Drop for DelayedCall {
+    fn drop(&mut self) {
+        clear_timeout(&self.handle);
+    }
+}
+
 /// A running timer; dropping it clears it, so no timer outlives its run (known fault B114).
 struct Sleep {
     state: Rc<RefCell<Timer>>,

@@ -7,6 +7,7 @@ mod clock;
 mod database;
 mod entry;
 mod env;
+mod fuse;
 mod handlers;
 mod http;
 mod ids;

@@ -8,6 +8,8 @@ use std::pin::pin;
 
 use futures::StreamExt;
 use futures::future::{Either, select};
+use js_sys::Function;
+use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::spawn_local;
 use worker::{
     Env, EventStream, Headers, Method, Request, RequestInit, WebSocket, WebSocketPair, WebsocketEvent,
@@ -15,6 +17,7 @@ use worker::{
 
 use super::clock::PlatformClock;
 use super::env;
+use super::fuse;
 use super::handlers::Call;
 use super::log::ConsoleLog;
 use super::reply::Answer;
@@ -36,6 +39,9 @@ const INPUT_WAIT_MS: u64 = 30_000;
 
 /// Longest event of our own stream, in bytes; a tool result is the largest part of one.
 const EVENT_MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// Why a socket is closed with [`CLOSE_BROKEN`].
+const BROKEN_REASON: &str = "The run was interrupted.";
 
 /// How a socket is closed.
 struct Close {
@@ -109,7 +115,7 @@ impl Line {
         if socket.accept().is_err() {
             return;
         }
-        let close = self.run(socket, &mut frames).await;
+        let close = fuse::guarded(break_off(socket), self.run(socket, &mut frames)).await;
         self.log
             .line(Level::Info, "socket_closed", &[("code", &close.code)]);
         // The client may have closed it already.
@@ -220,9 +226,17 @@ impl Line {
     }
 }
 
+/// What closes a socket whose run broke off.
+fn break_off(socket: &WebSocket) -> Option<Function> {
+    let socket: &web_sys::WebSocket = socket.as_ref();
+    let close = fuse::method(socket, "close")?;
+    let broken = close.bind2(socket, &CLOSE_BROKEN.into(), &BROKEN_REASON.into());
+    Some(broken.unchecked_into())
+}
+
 /// Sends each event of a run's stream as a frame of its own. Keep-alives are comments and end here.
 async fn send_events(socket: &WebSocket, mut body: ChunkReader) -> Close {
-    let broken = || Close::new(CLOSE_BROKEN, "The run was interrupted.");
+    let broken = || Close::new(CLOSE_BROKEN, BROKEN_REASON);
     let mut decoder = SseDecoder::new(EVENT_MAX_BYTES);
     while let Some(chunk) = body.next_chunk().await {
         let Ok(bytes) = chunk else {

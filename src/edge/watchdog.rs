@@ -1,7 +1,7 @@
 //! What is left when an object loses its memory: one row that names its run, and an alarm that looks after it.
 //!
 //! A reset or a panic takes the loop away and leaves the row. Whoever finds the row without a loop closes the run in
-//! D1 and breaks the streams that still hang open (contract 8, first stage).
+//! D1 and breaks the streams that still hang open (contract 8, first stage); before the row is there, a [`fuse`] does.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -10,12 +10,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures::future::{Either, select};
-use js_sys::{Function, Reflect};
+use js_sys::Function;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::JsCast;
 use worker::State;
 
 use super::clock::{PlatformClock, call_later};
+use super::fuse;
 use super::log::ConsoleLog;
 use super::outbox::Outbox;
 use crate::protocol::id::{ResourceId, RunId};
@@ -58,6 +59,7 @@ impl Watchdog {
 
     /// Drives a run's loop to its end, watched from its tenth second on; afterwards nothing is stored.
     pub async fn watch<T>(&self, run: &WatchedRun, drive: impl Future<Output = T>) -> T {
+        let drive = fuse::guarded(self.reset(), drive);
         let is_armed = Cell::new(false);
         let arm = pin!(async {
             PlatformClock.sleep(ROW_AFTER_MS).await;
@@ -103,19 +105,19 @@ impl Watchdog {
         self.note("watchdog_not_cleared", cleared);
     }
 
-    /// Resets the object, which breaks every stream it still holds open; called from a timer of the platform, because
-    /// within one of our tasks the reset would take the isolate's executor with it.
+    /// Resets the object, which breaks every stream it still holds open.
     pub fn break_streams(&self) {
-        let context = self.state.as_raw();
-        let abort = Reflect::get(context, &"abort".into())
-            .ok()
-            .and_then(|abort| abort.dyn_into::<Function>().ok());
-        if let Some(abort) = abort {
-            let bound: Function = abort
-                .bind1(context, &"the run was interrupted".into())
-                .unchecked_into();
-            call_later(&bound, BREAK_AFTER_MS);
+        if let Some(reset) = self.reset() {
+            call_later(&reset, BREAK_AFTER_MS);
         }
+    }
+
+    /// What resets the object. To be called from a timer of the platform: within one of our tasks it would take the
+    /// isolate's executor with it.
+    fn reset(&self) -> Option<Function> {
+        let abort = fuse::method(self.state.as_raw(), "abort")?;
+        let reset = abort.bind1(self.state.as_raw(), &"the run was interrupted".into());
+        Some(reset.unchecked_into())
     }
 
     async fn arm(&self, run: &WatchedRun) -> worker::Result<()> {

@@ -52,8 +52,20 @@ export class ProtobufStream {
   /** Reads to the clean end, judges the whole stream and gives all its events. */
   async rest(input) {
     while (await this.next());
+    return this.#judged({ input });
+  }
+
+  /** Reads until the connection dies and judges what came; a clean end is a failure. */
+  async untilCut(input) {
+    await assert.rejects(async () => {
+      while (await this.next());
+    }, TypeError);
+    return this.#judged({ input, cut: true });
+  }
+
+  async #judged(options) {
     const events = this.events.map(plain);
-    await judge(events, { input });
+    await judge(events, options);
     return events;
   }
 }
