@@ -6,7 +6,7 @@ WHERE ?= --remote
 export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
 
-.PHONY: dev test test-matrix test-proxy test-mastra build size instructions deploy reindex setup
+.PHONY: dev test test-matrix test-proxy test-mastra test-openapi build size instructions deploy reindex setup
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
@@ -40,6 +40,10 @@ test-proxy: build
 ## The Worker in front of a real Mastra server, whose packages are large
 test-mastra: build
 	node scripts/mastra.mjs
+
+## The API's description linted, and the Worker asked what it promises
+test-openapi: build
+	node scripts/openapi.mjs
 
 ## build/index.js and build/index_bg.wasm
 build: setup

@@ -1,4 +1,5 @@
-//! Checks `agents.toml` and embeds it as JSON. A mistake stops the build with file, line and key.
+//! Checks `agents.toml` and embeds it as JSON: a mistake stops the build with file, line and key. Embeds the API's
+//! description without its blanks.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,9 +28,13 @@ use check::Place;
 
 const FILE: &str = "agents.toml";
 
+/// The API's description as people write it.
+const DESCRIPTION_FILE: &str = "src/api/openapi.json";
+
 fn main() -> ExitCode {
     println!("cargo::rerun-if-changed={FILE}");
-    match embed() {
+    println!("cargo::rerun-if-changed={DESCRIPTION_FILE}");
+    match embed().and_then(|()| embed_description()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(mistakes) => {
             for mistake in mistakes {
@@ -45,6 +50,15 @@ fn embed() -> Result<(), Vec<String>> {
     let json = serde_json::to_string(&read(&text)?).map_err(|error| vec![error.to_string()])?;
     let folder = env::var("OUT_DIR").map_err(|error| vec![error.to_string()])?;
     fs::write(Path::new(&folder).join("agents.json"), json).map_err(|error| vec![error.to_string()])
+}
+
+fn embed_description() -> Result<(), Vec<String>> {
+    let place = |error: &dyn std::fmt::Display| vec![format!("{DESCRIPTION_FILE}: {error}")];
+    let text = fs::read_to_string(DESCRIPTION_FILE).map_err(|error| place(&error))?;
+    let description: serde_json::Value = serde_json::from_str(&text).map_err(|error| place(&error))?;
+    let folder = env::var("OUT_DIR").map_err(|error| place(&error))?;
+    let file = Path::new(&folder).join("openapi.json");
+    fs::write(file, description.to_string()).map_err(|error| place(&error))
 }
 
 /// Decodes and checks the file's text; every mistake as `agents.toml:LINE: KEY: what is wrong`.

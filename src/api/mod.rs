@@ -4,6 +4,7 @@ pub mod auth;
 pub mod body;
 pub mod cors;
 pub mod error;
+pub mod openapi;
 pub mod percent;
 pub mod query;
 pub mod reply;

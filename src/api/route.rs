@@ -9,6 +9,8 @@ use crate::protocol::id::{AgentId, ResourceId, RunId, ThreadId, ToolCallId};
 pub enum Route {
     /// `GET` the prefix itself: what this service is.
     DescribeService,
+    /// `GET /openapi.json`: the API described for machines.
+    DescribeApi,
     /// `POST /run`
     StartRun,
     /// `GET /run` with `Upgrade: websocket`: a run over a WebSocket (contract 7).
@@ -152,6 +154,9 @@ pub struct RouteRow {
 /// Every route.
 pub const ROUTES: &[RouteRow] = &[
     row(Method::Get, "", Level::Service, |_| Some(Route::DescribeService)),
+    row(Method::Get, "/openapi.json", Level::Extension, |_| {
+        Some(Route::DescribeApi)
+    }),
     row(Method::Post, "/run", Level::Stream, |_| Some(Route::StartRun)),
     row(Method::Handshake, "/run", Level::Extension, |_| {
         Some(Route::OpenSocket)
@@ -378,6 +383,7 @@ mod tests {
         let run_id = RunId::new("x");
         let expected = [
             Route::DescribeService,
+            Route::DescribeApi,
             Route::StartRun,
             Route::OpenSocket,
             Route::PostResult {

@@ -12,6 +12,7 @@ use super::server_tools::declarations;
 use crate::api::auth::{Caller, Principal, authenticate, join_resources};
 use crate::api::body::{check_content_length, check_content_type, text};
 use crate::api::error::ApiError;
+use crate::api::openapi;
 use crate::api::query::Query;
 use crate::api::reply;
 use crate::api::route::Route;
@@ -56,12 +57,16 @@ impl Call<'_> {
         if route == Route::DescribeService {
             return Ok(self.describe_service());
         }
+        if route == Route::DescribeApi {
+            return self.describe_api();
+        }
         if route == Route::OpenSocket {
             return self.open_socket();
         }
         let principal = self.principal()?;
         match route {
             Route::DescribeService => Ok(self.describe_service()),
+            Route::DescribeApi => self.describe_api(),
             Route::OpenSocket => self.open_socket(),
             Route::StartRun => self.start_run(principal).await,
             Route::PostResult { run_id, tool_call_id } => {
@@ -93,6 +98,10 @@ impl Call<'_> {
             env!("CARGO_PKG_VERSION"),
             level,
         ))
+    }
+
+    fn describe_api(&self) -> Result<Answer, ApiError> {
+        self.written(openapi::document(env!("CARGO_PKG_VERSION"), &self.config.prefix))
     }
 
     async fn list_agents(&self) -> Result<Answer, ApiError> {

@@ -8,9 +8,10 @@ import { ORIGIN, startWorker } from "./support/worker.mjs";
 
 const shared = suite();
 
-// Every route of contract 1 with its methods.
+// Every route of contract 1, and the description, with its methods.
 const ROUTES = {
   "": ["GET"],
+  "/openapi.json": ["GET"],
   "/run": ["POST"],
   "/runs/r/tool-calls/c/result": ["POST"],
   "/threads": ["GET", "POST"],
@@ -29,6 +30,15 @@ test("the prefix says who answers [9]", async () => {
     assert.match(version, /^\d+\.\d+\.\d+$/);
     assert.deepEqual(rest, { protocol: "io.intelligence/agent-protocol", protocolVersion: "1.0", conformanceLevel: 4 });
   }
+});
+
+test("anybody may read the API's description, which names the prefix and the version", async (t) => {
+  const AUTH = { mode: "bearer", tokens: [{ secret: "TOKEN", owner: "*" }] };
+  const worker = await startWorker({ vars: { PREFIX: "/p", AUTH }, secrets: { TOKEN: "t" } });
+  t.after(() => worker.stop());
+  const { openapi, info, servers } = await ok(await worker.fetch("/openapi.json"));
+  const { version } = await ok(await worker.fetch(""));
+  assert.deepEqual({ openapi, version: info.version, servers }, { openapi: "3.1.0", version, servers: [{ url: "/p" }] });
 });
 
 test("every route refuses the methods it has not, and says which it has [D2]", async () => {

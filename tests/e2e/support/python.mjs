@@ -11,8 +11,8 @@ const TOOLS = fileURLToPath(new URL("../../../.tools/", import.meta.url));
 /** Why tests in Python are left out, or false. */
 export const skip = spawnSync("python3", ["--version"]).status === 0 ? false : "python3 is not on this machine";
 
-/** Installs packages into the environment `name`, once. */
-function install(name, packages) {
+/** The Python of the environment `name`, which has these packages; they are installed once. */
+export function installed(name, packages) {
   const venv = path.join(TOOLS, name);
   const python = path.join(venv, "bin", "python");
   const isWhole = existsSync(python) && spawnSync(path.join(venv, "bin", "pip"), ["show", packages[0].split(/[[=]/)[0]]).status === 0;
@@ -29,7 +29,7 @@ function install(name, packages) {
 
 /** Runs a script of this folder with JSON on stdin; gives the JSON it prints. */
 export async function python({ environment, packages, script, args, input }) {
-  const child = spawn(install(environment, packages), [fileURLToPath(new URL(script, import.meta.url)), ...args]);
+  const child = spawn(installed(environment, packages), [fileURLToPath(new URL(script, import.meta.url)), ...args]);
   let said = "";
   let complaint = "";
   child.stdout.on("data", (piece) => (said += piece));
