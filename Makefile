@@ -57,8 +57,10 @@ size: build
 instructions: setup
 	node scripts/instructions.mjs $(WRITE)
 
-## Remote migrations, then the Worker; needs a Cloudflare account
-deploy: build
+## Remote migrations, then the Worker; needs a Cloudflare account. Refuses a Worker that everybody may call
+deploy: setup
+	node scripts/guard.mjs
+	node scripts/build.mjs
 	node scripts/migrate.mjs --remote
 	wrangler deploy
 

@@ -18,7 +18,13 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
     ("store", &["protocol"]),
     (
         "config",
-        &["protocol", "provider::table", "tool::names", "tool::template"],
+        &[
+            "protocol",
+            "provider::table",
+            "tool::names",
+            "tool::template",
+            "api::jwt_rules",
+        ],
     ),
     ("run", &["protocol", "provider", "tool", "store", "config"]),
     ("api", &["protocol"]),

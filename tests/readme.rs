@@ -208,6 +208,7 @@ fn kind(kind: VariableKind) -> String {
         VariableKind::Text => "text".to_owned(),
         VariableKind::Word(words) => words.iter().map(|word| code(word)).collect::<Vec<_>>().join(", "),
         VariableKind::Integer => "number".to_owned(),
+        VariableKind::Truth => "`true`, `false`".to_owned(),
         VariableKind::List => "list".to_owned(),
         VariableKind::Table => "table".to_owned(),
     }

@@ -6,15 +6,6 @@ use super::error::ApiError;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::ResourceId;
 
-/// How callers prove who they are, secrets resolved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AuthMode {
-    /// They do not; the resourceId they send is the owner.
-    None,
-    /// `authorization: Bearer <token>` with one of these.
-    Bearer(Vec<AcceptedToken>),
-}
-
 /// A token and whom it stands for.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AcceptedToken {
@@ -39,24 +30,50 @@ pub enum Principal {
     Admin,
 }
 
-/// Checks the `authorization` header. `None` when the mode asks for nothing.
+/// Whose token this is.
 ///
 /// # Errors
-/// 401 without a known token.
-pub fn authenticate(mode: &AuthMode, authorization: Option<&str>) -> Result<Option<Principal>, ApiError> {
-    let AuthMode::Bearer(accepted) = mode else {
-        return Ok(None);
-    };
-    let given = authorization.and_then(bearer_token).unwrap_or_default();
+/// 401 when it is nobody's.
+pub fn bearer_principal(accepted: &[AcceptedToken], token: Option<&str>) -> Result<Principal, ApiError> {
+    let given = token.unwrap_or_default();
     // Every token is compared, so that the time taken does not tell which one was nearly right.
     let matches = accepted
         .iter()
         .filter(|accepted| equal_in_constant_time(&accepted.token, given));
     let first = matches.fold(None, |first, accepted| first.or(Some(&accepted.principal)));
-    first.cloned().map(Some).ok_or_else(ApiError::unauthenticated)
+    first.cloned().ok_or_else(ApiError::unauthenticated)
 }
 
-fn bearer_token(header: &str) -> Option<&str> {
+/// What a gateway in front of us says in its headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GatewayHeaders<'a> {
+    /// Whom it has authenticated; `*` = a trusted back end.
+    pub owner: Option<&'a str>,
+    /// What it sent to show that it is the gateway.
+    pub proof: Option<&'a str>,
+}
+
+/// Whom the gateway has authenticated. `proof` is what it must show, if the deployment asks for it; an empty one is
+/// never right.
+///
+/// # Errors
+/// 401 without the proof or an owner: never everybody's data (known fault B091).
+pub fn gateway_principal(headers: GatewayHeaders<'_>, proof: Option<&str>) -> Result<Principal, ApiError> {
+    let is_gateway = proof.is_none_or(|proof| {
+        let given = headers.proof.unwrap_or_default();
+        equal_in_constant_time(proof, given)
+    });
+    match headers.owner.filter(|_| is_gateway).map(str::trim) {
+        Some("*") => Ok(Principal::Admin),
+        Some(owner) => ResourceId::parse(owner)
+            .map(Principal::Owner)
+            .map_err(|_| ApiError::unauthenticated()),
+        None => Err(ApiError::unauthenticated()),
+    }
+}
+
+/// The token of a header `Bearer <token>`.
+pub fn bearer_token(header: &str) -> Option<&str> {
     let (scheme, token) = header.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
@@ -79,7 +96,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Joins what [`authenticate`] found with the request's resourceId.
+    /// Joins who was authenticated with the request's resourceId.
     ///
     /// # Errors
     /// 403 when a principal of one owner names another.
@@ -179,27 +196,21 @@ mod tests {
     }
 
     #[test]
-    fn without_auth_every_header_is_ignored() {
-        for header in [None, Some("Bearer x"), Some("Basic eDp5"), Some("")] {
-            assert_eq!(authenticate(&AuthMode::None, header), Ok(None));
-        }
-    }
-
-    #[test]
     fn a_bearer_token_names_its_principal() {
         let ada = Principal::Owner(id("ada"));
-        let mode = AuthMode::Bearer(vec![
+        let tokens = [
             accepted("", Principal::Admin),
             accepted("secret-a", ada.clone()),
             accepted("secret-b", Principal::Admin),
             accepted("secret-a", Principal::Admin),
-        ]);
-        for (header, principal) in [
+        ];
+        let principal = |header: Option<&str>| bearer_principal(&tokens, header.and_then(bearer_token));
+        for (header, expected) in [
             ("Bearer secret-a", ada.clone()),
             ("bearer   secret-b ", Principal::Admin),
             ("BEARER secret-a", ada),
         ] {
-            assert_eq!(authenticate(&mode, Some(header)), Ok(Some(principal)), "{header}");
+            assert_eq!(principal(Some(header)), Ok(expected), "{header}");
         }
         for header in [
             None,
@@ -213,13 +224,34 @@ mod tests {
             Some("Bearer secret-A"),
             Some("Bearer secret-a secret-b"),
         ] {
+            assert_eq!(principal(header), Err(ApiError::unauthenticated()), "{header:?}");
+        }
+        assert!(!format!("{tokens:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_gateway_names_the_owner_once_it_has_shown_itself() {
+        let said = |owner, proof| GatewayHeaders { owner, proof };
+        let ada = || Ok(Principal::Owner(id("ada")));
+        let nobody = || Err(ApiError::unauthenticated());
+        for (headers, proof, expected) in [
+            (said(Some("ada"), None), None, ada()),
+            (said(Some(" ada "), Some("x")), None, ada()),
+            (said(Some("*"), None), None, Ok(Principal::Admin)),
+            (said(None, None), None, nobody()),
+            (said(Some(""), None), None, nobody()),
+            (said(Some("a\u{7}"), None), None, nobody()),
+            (said(Some("ada"), Some("s3cret")), Some("s3cret"), ada()),
+            (said(Some("*"), Some("s3cre")), Some("s3cret"), nobody()),
+            (said(Some("ada"), None), Some("s3cret"), nobody()),
+            (said(Some("ada"), Some("")), Some(""), nobody()),
+        ] {
             assert_eq!(
-                authenticate(&mode, header),
-                Err(ApiError::unauthenticated()),
-                "{header:?}"
+                gateway_principal(headers, proof),
+                expected,
+                "{headers:?} {proof:?}"
             );
         }
-        assert!(!format!("{mode:?}").contains("secret"));
     }
 
     #[test]

@@ -42,6 +42,8 @@ error_codes! {
     400 UnsupportedProtocolVersion = "unsupported_protocol_version", "The input declares another major than 1.";
     401 Unauthenticated = "unauthenticated", "No credentials, or wrong ones.";
     403 Forbidden = "forbidden", "The thread, run or resource belongs to another owner.";
+    403 OwnerUnknown = "owner_unknown", "The token is good but names no owner.";
+    403 ScopeMissing = "scope_missing", "The token lacks the scope this server asks for.";
     404 RouteNotFound = "route_not_found", "No such path.";
     404 AgentNotFound = "agent_not_found", "No agent has this id or alias.";
     404 ThreadNotFound = "thread_not_found", "No thread has this id.";
@@ -67,6 +69,7 @@ error_codes! {
     502 ContentFiltered = "content_filtered", "The model's provider withheld the answer.";
     502 ContextLengthExceeded = "context_length_exceeded", "The messages are too long for the model.";
     503 AgentNotConfigured = "agent_not_configured", "The agent lacks its key or address.";
+    503 IdentityUnavailable = "identity_unavailable", "The keys that check tokens cannot be had now; see `Retry-After`.";
     503 StorageUnavailable = "storage_unavailable", "The database cannot be reached now; see `Retry-After`.";
 }
 
@@ -201,6 +204,16 @@ impl ApiError {
     /// Somebody else's.
     pub fn forbidden() -> Self {
         Self::new(ErrorCode::Forbidden, "This belongs to another owner.")
+    }
+
+    /// A genuine token without an owner: no identity, no data.
+    pub fn owner_unknown() -> Self {
+        Self::new(ErrorCode::OwnerUnknown, "The token names no owner.")
+    }
+
+    /// A genuine token without the scope that is required.
+    pub fn scope_missing() -> Self {
+        Self::new(ErrorCode::ScopeMissing, "The token lacks the required scope.")
     }
 
     /// No such path.
@@ -378,6 +391,12 @@ impl ApiError {
     pub fn agent_not_configured() -> Self {
         let error = Self::new(ErrorCode::AgentNotConfigured, "This agent is not configured.");
         error.after(OPERATOR_RETRY_AFTER_S)
+    }
+
+    /// Tokens cannot be checked.
+    pub fn identity_unavailable() -> Self {
+        let message = "Credentials cannot be checked now; try again.";
+        Self::new(ErrorCode::IdentityUnavailable, message).after(RETRY_AFTER_S)
     }
 
     /// The database is down or overloaded.

@@ -4,6 +4,8 @@ pub mod auth;
 pub mod body;
 pub mod cors;
 pub mod error;
+pub mod jwt;
+pub mod jwt_rules;
 pub mod openapi;
 pub mod percent;
 pub mod query;

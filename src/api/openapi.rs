@@ -51,7 +51,10 @@ fn add_errors(path: &str, operation: &mut Map<String, Value>) {
         ErrorCode::InternalError | ErrorCode::ConfigInvalid => true,
         // A parameter that is no id makes a path nobody has.
         ErrorCode::RouteNotFound => path.contains('{'),
-        ErrorCode::Unauthenticated => !is_public,
+        ErrorCode::Unauthenticated
+        | ErrorCode::OwnerUnknown
+        | ErrorCode::ScopeMissing
+        | ErrorCode::IdentityUnavailable => !is_public,
         other => own
             .as_array()
             .is_some_and(|own| own.iter().any(|own| own == other.as_str())),

@@ -1,11 +1,13 @@
 //! `AUTH`.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use super::ConfigError;
 use super::check::is_secret_name;
 use super::variables::Variables;
+use crate::api::jwt_rules::{Algorithm, JwtRules, KeySource};
 use crate::protocol::id::{ResourceId, check_id};
 
 /// How callers prove who they are. Source: D4.
@@ -16,6 +18,10 @@ pub enum Auth {
     None,
     /// `authorization: Bearer <token>`; at least one token.
     Bearer(Vec<BearerToken>),
+    /// A token signed by an issuer.
+    Jwt(JwtRules),
+    /// A gateway in front has authenticated the caller and says who it is.
+    Header(GatewayRules),
 }
 
 /// One token that is accepted.
@@ -36,68 +42,325 @@ pub enum TokenOwner {
     Any,
 }
 
+/// How the gateway says who calls. Header names are in lower case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatewayRules {
+    /// Header with the owner; `*` = a trusted back end.
+    pub owner_header: String,
+    /// What shows that it is the gateway; `None` = nobody else can reach this Worker.
+    pub proof: Option<GatewayProof>,
+}
+
+/// A header that holds a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatewayProof {
+    /// The header.
+    pub header: String,
+    /// Name of the secret.
+    pub secret: String,
+}
+
+const MODES: &str = "none, bearer, jwt, header";
+
+const TOKEN_HEADER: &str = "authorization";
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wire {
-    mode: Mode,
+struct NoKeys {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BearerWire {
     #[serde(default)]
-    tokens: Vec<WireToken>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Mode {
-    None,
-    Bearer,
+    tokens: Vec<TokenWire>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WireToken {
+struct TokenWire {
     secret: String,
     owner: String,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct JwtWire {
+    issuer: String,
+    audience: Texts,
+    jwks_url: Option<String>,
+    key_secret: Option<String>,
+    algorithms: Option<Vec<String>>,
+    #[serde(default = "sub")]
+    owner_claim: String,
+    #[serde(default = "scope")]
+    scope_claim: String,
+    admin_scope: Option<String>,
+    required_scope: Option<String>,
+    token_header: Option<String>,
+    #[serde(default = "a_minute")]
+    clock_skew_ms: u64,
+    #[serde(default = "ten_minutes")]
+    jwks_cache_ms: u64,
+    #[serde(default = "a_day")]
+    jwks_grace_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct HeaderWire {
+    owner_header: String,
+    proof_header: Option<String>,
+    proof_secret: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Texts {
+    One(String),
+    Several(Vec<String>),
+}
+
+fn sub() -> String {
+    "sub".to_owned()
+}
+
+fn scope() -> String {
+    "scope".to_owned()
+}
+
+fn a_minute() -> u64 {
+    60 * 1000
+}
+
+fn ten_minutes() -> u64 {
+    10 * 60 * 1000
+}
+
+fn a_day() -> u64 {
+    DAY_MS
+}
+
 /// Reads the variable.
 pub(super) fn auth(vars: Variables<'_>) -> Result<Auth, ConfigError> {
-    let table = vars.table("AUTH")?;
+    let mut table = vars.table("AUTH")?;
     if table.is_empty() {
         return Ok(Auth::None);
     }
-    let text = Value::Object(table).to_string();
-    let wire: Wire = serde_json::from_str(&text).map_err(|error| {
-        let message = r#"must be {mode: "none"} or {mode: "bearer", tokens: [{secret, owner}]}"#;
-        ConfigError::new("AUTH", message, format!("{error}: {text}"))
-    })?;
-    match (wire.mode, wire.tokens.is_empty()) {
-        (Mode::None, true) => Ok(Auth::None),
-        (Mode::None, false) => Err(ConfigError::new("AUTH.tokens", "needs mode `bearer`", text)),
-        (Mode::Bearer, true) => Err(ConfigError::new("AUTH.tokens", "must have at least one", text)),
-        (Mode::Bearer, false) => {
-            let tokens = wire.tokens.into_iter().enumerate().map(token);
-            tokens.collect::<Result<_, _>>().map(Auth::Bearer)
-        }
+    match table.remove("mode").as_ref().and_then(Value::as_str) {
+        Some("none") => members::<NoKeys>(table).map(|_| Auth::None),
+        Some("bearer") => bearer(members(table)?).map(Auth::Bearer),
+        Some("jwt") => jwt(members(table)?).map(Auth::Jwt),
+        Some("header") => gateway(members(table)?).map(Auth::Header),
+        _ => Err(ConfigError::new(
+            "AUTH.mode",
+            format!("must be one of {MODES}"),
+            vars.table("AUTH")?,
+        )),
     }
 }
 
-fn token((index, wire): (usize, WireToken)) -> Result<BearerToken, ConfigError> {
-    if !is_secret_name(&wire.secret) {
-        let key = format!("AUTH.tokens[{index}].secret");
-        return Err(ConfigError::new(
-            key,
-            "must be the name of a secret, not a token",
-            wire.secret,
-        ));
+fn members<T: DeserializeOwned>(table: Map<String, Value>) -> Result<T, ConfigError> {
+    let text = Value::Object(table).to_string();
+    serde_json::from_str(&text).map_err(|error| {
+        let message = "must have the keys of its mode, each of its form";
+        ConfigError::new("AUTH", message, format!("{error}: {text}"))
+    })
+}
+
+fn bearer(wire: BearerWire) -> Result<Vec<BearerToken>, ConfigError> {
+    if wire.tokens.is_empty() {
+        return Err(ConfigError::new("AUTH.tokens", "must have at least one", ""));
     }
+    wire.tokens.into_iter().enumerate().map(token).collect()
+}
+
+fn token((index, wire): (usize, TokenWire)) -> Result<BearerToken, ConfigError> {
+    let secret = secret_name(wire.secret, || format!("AUTH.tokens[{index}].secret"), "a token")?;
     if let Err(fault) = check_id(&wire.owner) {
         let key = format!("AUTH.tokens[{index}].owner");
         return Err(ConfigError::new(key, fault.to_string(), wire.owner));
     }
     Ok(BearerToken {
-        secret: wire.secret,
+        secret,
         owner: match wire.owner.as_str() {
             "*" => TokenOwner::Any,
             owner => TokenOwner::One(ResourceId::new(owner)),
         },
     })
 }
+
+fn jwt(wire: JwtWire) -> Result<JwtRules, ConfigError> {
+    let source = (wire.jwks_url, wire.key_secret);
+    let (keys, usual): (KeySource, &[Algorithm]) = match source {
+        (Some(url), None) if is_key_address(&url) => (
+            KeySource::Url {
+                url,
+                fresh_ms: in_range("AUTH.jwksCacheMs", wire.jwks_cache_ms)?,
+                grace_ms: in_range("AUTH.jwksGraceMs", wire.jwks_grace_ms)?,
+            },
+            &[Algorithm::Rs256, Algorithm::Es256, Algorithm::EdDsa],
+        ),
+        (Some(url), None) => {
+            let message = "must be an https address (http for this machine) without user, query or fragment";
+            return Err(ConfigError::new("AUTH.jwksUrl", message, url));
+        }
+        (None, Some(name)) => {
+            let name = secret_name(name, || "AUTH.keySecret".to_owned(), "a key")?;
+            (KeySource::Secret(name), &[])
+        }
+        (Some(_), Some(_)) | (None, None) => {
+            return Err(ConfigError::new(
+                "AUTH",
+                "must have either jwksUrl or keySecret",
+                "",
+            ));
+        }
+    };
+    for (key, text) in [
+        ("AUTH.issuer", Some(&wire.issuer)),
+        ("AUTH.ownerClaim", Some(&wire.owner_claim)),
+        ("AUTH.scopeClaim", Some(&wire.scope_claim)),
+        ("AUTH.adminScope", wire.admin_scope.as_ref()),
+        ("AUTH.requiredScope", wire.required_scope.as_ref()),
+    ] {
+        if text.is_some_and(String::is_empty) {
+            return Err(ConfigError::new(key, "must not be empty", ""));
+        }
+    }
+    Ok(JwtRules {
+        token_header: header_name("AUTH.tokenHeader", wire.token_header)?
+            .unwrap_or_else(|| TOKEN_HEADER.to_owned()),
+        algorithms: algorithms(wire.algorithms, &keys, usual)?,
+        keys,
+        issuer: wire.issuer,
+        audiences: audiences(wire.audience)?,
+        owner_claim: wire.owner_claim,
+        scope_claim: wire.scope_claim,
+        admin_scope: wire.admin_scope,
+        required_scope: wire.required_scope,
+        clock_skew_ms: in_range("AUTH.clockSkewMs", wire.clock_skew_ms)?,
+    })
+}
+
+/// A deployment says one kind of signature: what a public key checks, or what a shared secret does.
+fn algorithms(
+    names: Option<Vec<String>>,
+    keys: &KeySource,
+    usual: &[Algorithm],
+) -> Result<Vec<Algorithm>, ConfigError> {
+    let key = "AUTH.algorithms";
+    let Some(names) = names.filter(|names| !names.is_empty()) else {
+        return if usual.is_empty() {
+            Err(ConfigError::new(key, "is needed beside keySecret", ""))
+        } else {
+            Ok(usual.to_vec())
+        };
+    };
+    let read: Option<Vec<Algorithm>> = names.iter().map(|name| Algorithm::parse(name)).collect();
+    let Some(algorithms) = read else {
+        let known: Vec<&str> = Algorithm::ALL.iter().map(|known| known.as_str()).collect();
+        let message = format!("must be some of {}", known.join(", "));
+        return Err(ConfigError::new(key, message, names));
+    };
+    let is_shared = algorithms.contains(&Algorithm::Hs256);
+    let has_public_keys = match keys {
+        KeySource::Url { .. } => true,
+        KeySource::Secret(_) => algorithms.iter().any(|other| *other != Algorithm::Hs256),
+    };
+    if is_shared && has_public_keys {
+        let message = "must have HS256 alone, and with keySecret";
+        return Err(ConfigError::new(key, message, names));
+    }
+    Ok(algorithms)
+}
+
+fn audiences(audience: Texts) -> Result<Option<Vec<String>>, ConfigError> {
+    let list = match audience {
+        Texts::One(text) if text == "*" => return Ok(None),
+        Texts::One(text) => vec![text],
+        Texts::Several(list) => list,
+    };
+    if list.is_empty() || list.iter().any(|text| text.is_empty() || text == "*") {
+        let message = "must be texts, or `*` alone to accept the issuer's tokens for any application";
+        return Err(ConfigError::new("AUTH.audience", message, list));
+    }
+    Ok(Some(list))
+}
+
+fn gateway(wire: HeaderWire) -> Result<GatewayRules, ConfigError> {
+    let owner_header = header_name("AUTH.ownerHeader", Some(wire.owner_header))?.unwrap_or_default();
+    let proof_header = header_name("AUTH.proofHeader", wire.proof_header)?;
+    let proof = match (proof_header, wire.proof_secret) {
+        (None, None) => None,
+        (Some(header), Some(secret)) if header != owner_header => Some(GatewayProof {
+            header,
+            secret: secret_name(secret, || "AUTH.proofSecret".to_owned(), "its value")?,
+        }),
+        (Some(header), Some(_)) => {
+            return Err(ConfigError::new(
+                "AUTH.proofHeader",
+                "must be another than ownerHeader",
+                header,
+            ));
+        }
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(ConfigError::new(
+                "AUTH",
+                "must have both proofHeader and proofSecret, or neither",
+                "",
+            ));
+        }
+    };
+    Ok(GatewayRules { owner_header, proof })
+}
+
+fn in_range(key: &'static str, ms: u64) -> Result<u64, ConfigError> {
+    if ms <= 7 * DAY_MS {
+        return Ok(ms);
+    }
+    Err(ConfigError::new(
+        key,
+        "must be at most a week in milliseconds",
+        ms,
+    ))
+}
+
+fn header_name(key: &'static str, name: Option<String>) -> Result<Option<String>, ConfigError> {
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return Err(ConfigError::new(key, "must be the name of a header", name));
+    }
+    Ok(Some(name.to_ascii_lowercase()))
+}
+
+fn secret_name(name: String, key: impl Fn() -> String, not: &str) -> Result<String, ConfigError> {
+    if is_secret_name(&name) {
+        return Ok(name);
+    }
+    let message = format!("must be the name of a secret, not {not}");
+    Err(ConfigError::new(key(), message, name))
+}
+
+/// Keys that came over an open line would be anybody's.
+fn is_key_address(url: &str) -> bool {
+    let is_plain = |rest: &str| {
+        !rest.is_empty() && !rest.contains(['@', '?', '#', '\\']) && !rest.contains(char::is_whitespace)
+    };
+    match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
+        (Some(rest), _) => is_plain(rest),
+        (None, Some(rest)) => {
+            let host = rest.split(['/', ':']).next();
+            is_plain(rest) && matches!(host, Some("localhost" | "127.0.0.1"))
+        }
+        (None, None) => false,
+    }
+}
+
+#[cfg(test)]
+#[path = "auth_tests.rs"]
+mod tests;

@@ -35,6 +35,7 @@ fn without_variables_everything_has_its_default() {
             prefix: "/io-bridge".to_owned(),
             cors_origins: None,
             auth: Auth::None,
+            allow_unauthenticated: false,
             list_shape: ListShape::Object,
             message_form: MessageForm::Mastra,
             log_level: LogLevel::Info,
@@ -178,7 +179,7 @@ fn mistakes_name_the_key_and_keep_the_value_for_the_log() {
         (json!({ "AUTH": [secret] }), "AUTH must be a table"),
         (
             json!({ "AUTH": {"mode": secret} }),
-            r#"AUTH must be {mode: "none"} or {mode: "bearer", tokens: [{secret, owner}]}"#,
+            "AUTH.mode must be one of none, bearer, jwt, header",
         ),
         (
             json!({ "AUTH": {"mode": "bearer", "tokens": [{"secret": secret, "owner": "u"}]} }),

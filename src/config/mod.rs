@@ -1,7 +1,7 @@
 //! Configuration: the embedded `agents.toml` and the deployment's variables, checked once.
 //!
-//! Knows of the rest only the vocabulary: ids, the provider table, the names of the native tools. Never holds a
-//! secret's value, only its name.
+//! Knows of the rest only the vocabulary: ids, the provider table, the names of the native tools, the rules of tokens.
+//! Never holds a secret's value, only its name.
 
 mod agent;
 pub mod agents;
@@ -18,7 +18,7 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 
 pub use agents::{AgentConfig, AgentsFile};
-pub use auth::{Auth, BearerToken, TokenOwner};
+pub use auth::{Auth, BearerToken, GatewayProof, GatewayRules, TokenOwner};
 pub use server_tools::{HttpToolConfig, McpServerConfig};
 pub use variables::{VARIABLES, Variable, VariableKind};
 
@@ -68,6 +68,8 @@ pub struct Config {
     pub cors_origins: Option<Vec<String>>,
     /// How callers prove who they are.
     pub auth: Auth,
+    /// Whether it is meant that everybody may call.
+    pub allow_unauthenticated: bool,
     /// Shape of lists. Source: D18.
     pub list_shape: ListShape,
     /// Default form of a thread's messages. Source: D19.
@@ -154,6 +156,7 @@ impl Config {
             prefix: prefix(vars)?,
             cors_origins: cors_origins(vars)?,
             auth: auth::auth(vars)?,
+            allow_unauthenticated: vars.truth("ALLOW_UNAUTHENTICATED")?,
             list_shape: vars.word(
                 "LIST_SHAPE",
                 &[("object", ListShape::Object), ("array", ListShape::Array)],

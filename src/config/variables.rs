@@ -30,6 +30,8 @@ pub enum VariableKind {
     Word(&'static [&'static str]),
     /// A whole number.
     Integer,
+    /// `true` or `false`.
+    Truth,
     /// A list of texts, or one text.
     List,
     /// A table.
@@ -57,7 +59,14 @@ pub const VARIABLES: &[Variable] = &[
         kind: VariableKind::Table,
         default: r#"{ mode = "none" }"#,
         unit: "",
-        meaning: "Who may call: `none`, or `bearer` with `tokens`, each the name of a `secret` and the `owner` it stands for (`*` = any).",
+        meaning: "Who may call: mode `none`, `bearer`, `jwt` or `header`; see docs/authentication.md.",
+    },
+    Variable {
+        name: "ALLOW_UNAUTHENTICATED",
+        kind: VariableKind::Truth,
+        default: "false",
+        unit: "",
+        meaning: "Says that `AUTH` of mode `none` is meant; `make deploy` refuses it otherwise.",
     },
     Variable {
         name: "AGENTS",
@@ -197,6 +206,15 @@ impl Variables<'_> {
                     value.clone(),
                 )
             })
+    }
+
+    /// `true` or `false`; absent = `false`.
+    pub fn truth(&self, name: &'static str) -> Result<bool, ConfigError> {
+        match self.json(name)? {
+            None => Ok(false),
+            Some(Value::Bool(truth)) => Ok(truth),
+            Some(other) => Err(ConfigError::new(name, "must be true or false", other)),
+        }
     }
 
     /// A table.

@@ -11,10 +11,9 @@ use worker::Env;
 use super::database::D1;
 use super::log::ConsoleLog;
 use super::run_calls::RunObjects;
-use crate::api::auth::{AcceptedToken, AuthMode, Principal};
 use crate::api::cors::CorsOrigins;
 use crate::api::error::ApiError;
-use crate::config::{AgentConfig, Auth, Config, ConfigError, LogLevel, TokenOwner, VARIABLES};
+use crate::config::{AgentConfig, Auth, Config, ConfigError, LogLevel, VARIABLES};
 use crate::provider::openai_chat::workers_ai::BINDING;
 use crate::provider::{ModelTarget, Secret};
 use crate::run::ports::{Level, Log};
@@ -52,6 +51,15 @@ pub fn settings(env: &Env) -> Result<Rc<Settings>, ConfigError> {
 
 fn load(env: &Env) -> Result<Settings, ConfigError> {
     let config = Config::load(&variables(env))?;
+    if config.auth == Auth::None && !config.allow_unauthenticated {
+        // Once per isolate: loud, but not on every request.
+        let log = ConsoleLog::new(Level::Warn);
+        log.line(
+            Level::Warn,
+            "unauthenticated",
+            &[("AUTH", &"none: everybody may call")],
+        );
+    }
     let origins = config.cors_origins.as_deref().unwrap_or_default();
     let cors = CorsOrigins::parse(origins).map_err(|fault| ConfigError {
         key: "CORS_ORIGINS".to_owned(),
@@ -87,27 +95,6 @@ fn get(env: &Env, name: &str) -> Option<JsValue> {
 pub fn secret(env: &Env, name: &str) -> Option<Secret> {
     let text = get(env, name)?.as_string()?;
     (!text.is_empty()).then(|| Secret::new(text))
-}
-
-/// How callers prove who they are, with the tokens themselves.
-pub fn auth_mode(env: &Env, auth: &Auth, log: &ConsoleLog) -> AuthMode {
-    let Auth::Bearer(tokens) = auth else {
-        return AuthMode::None;
-    };
-    let accepted = tokens.iter().filter_map(|token| {
-        let Some(secret) = secret(env, &token.secret) else {
-            log.line(Level::Error, "secret_missing", &[("name", &token.secret)]);
-            return None;
-        };
-        Some(AcceptedToken {
-            token: secret.expose().to_owned(),
-            principal: match &token.owner {
-                TokenOwner::One(owner) => Principal::Owner(owner.clone()),
-                TokenOwner::Any => Principal::Admin,
-            },
-        })
-    });
-    AuthMode::Bearer(accepted.collect())
 }
 
 /// The database, if the deployment has one.

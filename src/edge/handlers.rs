@@ -5,11 +5,12 @@ use worker::{Env, Request};
 use super::body::{self, BodyFault};
 use super::env;
 use super::header;
+use super::identity::{Identity, authenticate};
 use super::log::ConsoleLog;
 use super::reply::Answer;
 use super::run_calls::RunObjects;
 use super::server_tools::declarations;
-use crate::api::auth::{Caller, Principal, authenticate, join_resources};
+use crate::api::auth::{Caller, Principal, join_resources};
 use crate::api::body::{check_content_length, check_content_type, text};
 use crate::api::error::ApiError;
 use crate::api::openapi;
@@ -44,6 +45,8 @@ pub struct Call<'a> {
     pub log: &'a ConsoleLog,
     /// `x-request-id`
     pub request_id: &'a str,
+    /// Who sends it.
+    pub identity: Identity,
 }
 
 impl Call<'_> {
@@ -63,7 +66,7 @@ impl Call<'_> {
         if route == Route::OpenSocket {
             return self.open_socket();
         }
-        let principal = self.principal()?;
+        let principal = self.principal().await?;
         match route {
             Route::DescribeService => Ok(self.describe_service()),
             Route::DescribeApi => self.describe_api(),
@@ -125,9 +128,13 @@ impl Call<'_> {
         agent.describe(&declarations(self.env, self.config, agent, self.log).await)
     }
 
-    fn principal(&self) -> Result<Option<Principal>, ApiError> {
-        let mode = env::auth_mode(self.env, &self.config.auth, self.log);
-        authenticate(&mode, header(self.request, "authorization").as_deref())
+    async fn principal(&self) -> Result<Option<Principal>, ApiError> {
+        match &self.identity {
+            Identity::Claimed(credentials) => {
+                authenticate(self.env, &self.config.auth, credentials, self.log).await
+            }
+            Identity::Proven(principal) => Ok(principal.clone()),
+        }
     }
 
     /// The caller: who was authenticated, and the owner that query and body name.

@@ -10,6 +10,7 @@ mod env;
 mod fuse;
 mod handlers;
 mod http;
+mod identity;
 mod ids;
 mod live_run;
 mod log;
@@ -44,6 +45,7 @@ use crate::protocol::id::RunId;
 use crate::run::RunRefusal;
 use crate::run::ports::{Level, Log};
 use handlers::Call;
+use identity::{Credentials, Identity};
 use reply::Answer;
 
 /// Answers a request, whatever happens.
@@ -73,7 +75,9 @@ async fn serve(request: Request, env: Env) -> Response {
             (headers, Answer::no_content())
         }
         Ok(settings) => {
-            let answer = handle(&request, &env, &settings.config, &log, &request_id).await;
+            let credentials = Credentials::of(&settings.config.auth, |name| header(&request, name));
+            let identity = Identity::Claimed(credentials);
+            let answer = handle(&request, &env, &settings.config, &log, &request_id, identity).await;
             (
                 settings.cors.answer_headers(origin.as_deref()),
                 answer.unwrap_or_else(Answer::from),
@@ -103,6 +107,7 @@ async fn handle(
     config: &Config,
     log: &log::ConsoleLog,
     request_id: &str,
+    identity: Identity,
 ) -> Result<Answer, ApiError> {
     let Some(objects) = env::run_objects(env) else {
         log.line(
@@ -128,6 +133,7 @@ async fn handle(
         objects,
         log,
         request_id,
+        identity,
     };
     call.answer(route).await
 }

@@ -19,10 +19,12 @@ use super::clock::PlatformClock;
 use super::env;
 use super::fuse;
 use super::handlers::Call;
+use super::identity::{Credentials, Identity, authenticate};
 use super::log::ConsoleLog;
 use super::reply::Answer;
 use super::stream::{ChunkReader, describe};
 use super::{handle, header};
+use crate::api::auth::Principal;
 use crate::api::error::ApiError;
 use crate::api::route::result_path;
 use crate::api::socket::{
@@ -66,7 +68,6 @@ impl Call<'_> {
         let pair = WebSocketPair::new().map_err(|error| self.socket_error(error))?;
         let protocols = header(self.request, "sec-websocket-protocol");
         let token = protocol_token(protocols.as_deref());
-        let token_header = token.map(|token| format!("Bearer {token}"));
         let url = self.request.inner().url();
         let line = Line {
             env: self.env.clone(),
@@ -75,7 +76,8 @@ impl Call<'_> {
             prefix: self.config.prefix.clone(),
             query: url.split_once('?').map(|(_, query)| query.to_owned()),
             origin: header(self.request, "origin"),
-            authorization: header(self.request, "authorization").or(token_header),
+            credentials: Credentials::of(&self.config.auth, |name| header(self.request, name))
+                .or_token(token),
         };
         spawn_local(async move { line.serve(&pair.server).await });
         let answer = Answer::socket(pair.client);
@@ -102,7 +104,7 @@ struct Line {
     prefix: String,
     query: Option<String>,
     origin: Option<String>,
-    authorization: Option<String>,
+    credentials: Credentials,
 }
 
 impl Line {
@@ -122,6 +124,12 @@ impl Line {
         let _ = socket.close(Some(close.code), Some(close.reason));
     }
 
+    async fn authenticate(&self) -> Result<Option<Principal>, ApiError> {
+        let settings =
+            env::settings(&self.env).map_err(|error| ApiError::config_invalid(&error.to_string()))?;
+        authenticate(&self.env, &settings.config.auth, &self.credentials, &self.log).await
+    }
+
     async fn run(&self, socket: &WebSocket, frames: &mut Frames<'_>) -> Close {
         let refuse = |error: ApiError| Close::refused(&error.into());
         let is_welcome =
@@ -136,7 +144,12 @@ impl Line {
             }
             Either::Left((None, _)) => return Close::new(CLOSE_DONE, ""),
         };
-        let (status, body) = match self.post("/run", &input).await {
+        // Once: a token that ends while its socket is open does not take the run's results away from it.
+        let principal = match self.authenticate().await {
+            Ok(principal) => principal,
+            Err(error) => return refuse(error),
+        };
+        let (status, body) = match self.post("/run", &input, &principal).await {
             Ok(answer) => answer,
             Err(error) => return refuse(error),
         };
@@ -146,7 +159,7 @@ impl Line {
         };
         drop(input);
         let sending = pin!(send_events(socket, body));
-        let taking = pin!(self.take_results(socket, frames, &run_id));
+        let taking = pin!(self.take_results(socket, frames, &run_id, &principal));
         match select(sending, taking).await {
             Either::Left((close, _)) => close,
             // The client has gone. Dropping the stream tells the run.
@@ -155,7 +168,13 @@ impl Line {
     }
 
     /// Delivers results until the client is gone.
-    async fn take_results(&self, socket: &WebSocket, frames: &mut Frames<'_>, run_id: &RunId) {
+    async fn take_results(
+        &self,
+        socket: &WebSocket,
+        frames: &mut Frames<'_>,
+        run_id: &RunId,
+        principal: &Option<Principal>,
+    ) {
         while let Some(frame) = frames.next().await {
             let result = match frame {
                 Frame::Text(text) => ResultFrame::read(&text),
@@ -165,7 +184,10 @@ impl Line {
             let id = result.tool_call_id.as_deref();
             let refused = match (id, result.body) {
                 (_, Err(error)) => Some(error),
-                (id, Ok(body)) => self.deliver(run_id, id.unwrap_or_default(), &body).await.err(),
+                (id, Ok(body)) => {
+                    let path = result_path(run_id, id.unwrap_or_default());
+                    self.deliver(&path, &body, principal).await.err()
+                }
             };
             if let Some(error) = refused
                 && socket.send_with_str(rejected(id, &error)).is_err()
@@ -175,8 +197,13 @@ impl Line {
         }
     }
 
-    async fn deliver(&self, run_id: &RunId, tool_call_id: &str, body: &str) -> Result<(), ApiErrorBody> {
-        let (status, answer) = self.post(&result_path(run_id, tool_call_id), body).await?;
+    async fn deliver(
+        &self,
+        path: &str,
+        body: &str,
+        principal: &Option<Principal>,
+    ) -> Result<(), ApiErrorBody> {
+        let (status, answer) = self.post(path, body, principal).await?;
         if status == 200 {
             Ok(())
         } else {
@@ -185,7 +212,12 @@ impl Line {
     }
 
     /// Handles a POST to a path below the prefix as if it had come by itself: status and body of its answer.
-    async fn post(&self, path: &str, body: &str) -> Result<(u16, ChunkReader), ApiError> {
+    async fn post(
+        &self,
+        path: &str,
+        body: &str,
+        principal: &Option<Principal>,
+    ) -> Result<(u16, ChunkReader), ApiError> {
         let settings =
             env::settings(&self.env).map_err(|error| ApiError::config_invalid(&error.to_string()))?;
         let request = self.request(path, body).map_err(|error| {
@@ -194,7 +226,9 @@ impl Line {
                 .line(Level::Error, "socket_request_not_made", &[("error", &error)]);
             ApiError::internal()
         })?;
-        let answer = handle(&request, &self.env, &settings.config, &self.log, &self.request_id).await;
+        let identity = Identity::Proven(principal.clone());
+        let config = &settings.config;
+        let answer = handle(&request, &self.env, config, &self.log, &self.request_id, identity).await;
         let answer = answer.unwrap_or_else(Answer::from);
         let status = answer.status();
         self.log.line(
@@ -210,9 +244,6 @@ impl Line {
     fn request(&self, path: &str, body: &str) -> worker::Result<Request> {
         let headers = Headers::new();
         headers.set("content-type", "application/json")?;
-        if let Some(authorization) = &self.authorization {
-            headers.set("authorization", authorization)?;
-        }
         let mut init = RequestInit::new();
         init.with_method(Method::Post)
             .with_headers(headers)

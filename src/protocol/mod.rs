@@ -1,6 +1,7 @@
 //! The contract as types: no IO, no async, no clock. Everything else may use this module; it uses nothing of ours.
 
 pub mod agent;
+pub mod base64;
 pub mod decode;
 pub mod event;
 pub mod forwarded_props;
