@@ -40,6 +40,19 @@ pub fn check_content_type(content_type: Option<&str>) -> Result<(), ApiError> {
     }
 }
 
+/// Checks a `content-encoding` header.
+///
+/// # Errors
+/// 415 for a compressed body.
+pub fn check_content_encoding(content_encoding: Option<&str>) -> Result<(), ApiError> {
+    let encoding = content_encoding.unwrap_or_default().trim();
+    if encoding.is_empty() || encoding.eq_ignore_ascii_case("identity") {
+        Ok(())
+    } else {
+        Err(ApiError::unsupported_content_encoding())
+    }
+}
+
 /// Checks a `content-length` header before the body is read. One that is absent or no number says nothing.
 ///
 /// # Errors
@@ -260,6 +273,17 @@ mod tests {
                 Err(ApiError::unsupported_media_type()),
                 "{other}"
             );
+        }
+    }
+
+    #[test]
+    fn a_body_comes_as_it_is() {
+        for plain in [None, Some(""), Some(" Identity ")] {
+            assert_eq!(check_content_encoding(plain), Ok(()), "{plain:?}");
+        }
+        for coded in ["gzip", "br", "identity, gzip", "x"] {
+            let error = check_content_encoding(Some(coded)).err().unwrap();
+            assert_eq!(error.status(), 415, "{coded}");
         }
     }
 

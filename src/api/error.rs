@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::protocol::decode::{InputError, Issue};
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::id::ThreadId;
+use crate::protocol::json::JSON_MAX_VALUE_COUNT;
 
 macro_rules! error_codes {
     ($($status:literal $variant:ident = $code:literal, $meaning:literal;)*) => {
@@ -56,8 +57,8 @@ error_codes! {
     410 ToolCallExpired = "tool_call_expired", "The call's deadline has passed.";
     410 RunOver = "run_over", "The run has ended and takes or gives nothing more.";
     410 EventsForgotten = "events_forgotten", "The run lives, but its first events are no longer kept.";
-    413 BodyTooLarge = "body_too_large", "The body is over its limit, or holds too many messages or tools.";
-    415 UnsupportedMediaType = "unsupported_media_type", "The body's content type is not JSON.";
+    413 BodyTooLarge = "body_too_large", "The body is over its limit, or holds too many messages, tools or JSON values.";
+    415 UnsupportedMediaType = "unsupported_media_type", "The body's content type is not JSON, or it is compressed.";
     429 UpstreamRateLimited = "upstream_rate_limited", "The model's provider asks to wait; see `Retry-After`.";
     500 InternalError = "internal_error", "A fault of this server.";
     500 ConfigInvalid = "config_invalid", "The deployment's configuration is wrong; the log says where.";
@@ -310,12 +311,18 @@ impl ApiError {
         Self::new(ErrorCode::BodyTooLarge, message)
     }
 
-    /// More than this many messages or tools.
+    /// More than this many of something.
     pub fn too_many(what: &str, limit_count: usize) -> Self {
         Self::new(
             ErrorCode::BodyTooLarge,
             format!("There are more than {limit_count} {what}."),
         )
+    }
+
+    /// A compressed body: how large it is would show too late.
+    pub fn unsupported_content_encoding() -> Self {
+        let message = "The body must not be compressed: send it without a content-encoding.";
+        Self::new(ErrorCode::UnsupportedMediaType, message)
     }
 
     /// Not JSON by its content type.
@@ -414,6 +421,7 @@ impl From<InputError> for ApiError {
         match error {
             InputError::Malformed { message } => Self::invalid_json(message),
             InputError::Invalid { issues } => Self::invalid_body(issues),
+            InputError::TooManyValues => Self::too_many("JSON values", JSON_MAX_VALUE_COUNT),
             InputError::UnsupportedVersion => Self::unsupported_protocol_version(),
         }
     }
@@ -459,6 +467,16 @@ mod tests {
             r#"{"error":"The request body is not valid.","code":"invalid_body","issues":[{"field":"/runId","message":"is required"}]}"#
         );
         assert_eq!(error.headers(), [("content-type", "application/json".to_owned())]);
+    }
+
+    #[test]
+    fn too_many_json_values_are_413_and_name_the_limit() {
+        let error = ApiError::from(InputError::TooManyValues);
+        assert_eq!(error.status(), 413);
+        assert_eq!(
+            error.body(),
+            r#"{"error":"There are more than 250000 JSON values.","code":"body_too_large"}"#
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::reply::Answer;
 use super::run_calls::RunObjects;
 use super::server_tools::declarations;
 use crate::api::auth::{Caller, Principal, join_resources};
-use crate::api::body::{check_content_length, check_content_type, text};
+use crate::api::body::{check_content_encoding, check_content_length, check_content_type, text};
 use crate::api::error::ApiError;
 use crate::api::openapi;
 use crate::api::query::Query;
@@ -145,6 +145,7 @@ impl Call<'_> {
     /// The body as text; JSON by its content type, and not over the limit.
     pub async fn body(&self, max_bytes: usize) -> Result<String, ApiError> {
         check_content_type(header(self.request, "content-type").as_deref())?;
+        check_content_encoding(header(self.request, "content-encoding").as_deref())?;
         let declared = check_content_length(header(self.request, "content-length").as_deref(), max_bytes);
         let keep_bytes = if declared.is_ok() { max_bytes } else { 0 };
         let bytes = body::read(self.request.inner(), keep_bytes)

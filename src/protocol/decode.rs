@@ -8,7 +8,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::id::IdFault;
-use super::json;
+use super::json::{self, JsonFault};
 
 /// Most issues, and most warnings, that are kept of one body.
 pub const NOTE_MAX_COUNT: usize = 20;
@@ -31,9 +31,23 @@ pub enum InputError {
         /// At least one, at most [`NOTE_MAX_COUNT`], in reading order.
         issues: Vec<Issue>,
     },
+    /// More JSON values than [`json::JSON_MAX_VALUE_COUNT`].
+    #[error("the body holds too many JSON values")]
+    TooManyValues,
     /// A protocol major we do not speak.
     #[error("this protocol version is not supported")]
     UnsupportedVersion,
+}
+
+impl From<JsonFault> for InputError {
+    fn from(fault: JsonFault) -> Self {
+        match fault {
+            JsonFault::Syntax { .. } | JsonFault::TooDeep => Self::Malformed {
+                message: format!("The body is {fault}."),
+            },
+            JsonFault::TooManyValues => Self::TooManyValues,
+        }
+    }
 }
 
 /// One fault of a body.
@@ -126,16 +140,16 @@ impl<'a> Object<'a> {
     /// Parses a body that must be one object.
     ///
     /// # Errors
-    /// [`InputError::Malformed`]
+    /// [`InputError::Malformed`], [`InputError::TooManyValues`]
     pub fn parse(body: &str) -> Result<Self, InputError> {
-        let malformed = |message| Err(InputError::Malformed { message });
-        match json::parse(body) {
-            Ok(Value::Object(members)) => Ok(Self {
+        match json::parse(body)? {
+            Value::Object(members) => Ok(Self {
                 members,
                 at: &Path::Root,
             }),
-            Ok(_) => malformed("The body must be a JSON object.".to_owned()),
-            Err(fault) => malformed(format!("The body is {fault}.")),
+            _ => Err(InputError::Malformed {
+                message: "The body must be a JSON object.".to_owned(),
+            }),
         }
     }
 

@@ -14,19 +14,14 @@ const UNNAMED_FAILURE: &str = "The tool failed.";
 /// body itself; an empty body is `null`.
 ///
 /// # Errors
-/// [`InputError::Malformed`] when the body is not JSON.
+/// [`InputError::Malformed`] when the body is not JSON, [`InputError::TooManyValues`].
 ///
 /// Source: contract 3 (D16).
 pub fn decode(body: &str) -> Result<ToolResult, InputError> {
     if body.trim().is_empty() {
         return Ok(success(Value::Null));
     }
-    match json::parse(body) {
-        Ok(value) => Ok(read(value)),
-        Err(fault) => Err(InputError::Malformed {
-            message: format!("The body is {fault}."),
-        }),
-    }
+    Ok(read(json::parse(body)?))
 }
 
 fn read(value: Value) -> ToolResult {
@@ -299,6 +294,8 @@ mod tests {
             let message = message.to_owned();
             assert_eq!(decode(body), Err(InputError::Malformed { message }));
         }
+        let dense = format!("[{}0]", "0,".repeat(json::JSON_MAX_VALUE_COUNT));
+        assert_eq!(decode(&dense), Err(InputError::TooManyValues));
     }
 
     #[test]

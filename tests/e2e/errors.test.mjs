@@ -1,6 +1,7 @@
 // Every error status of D2, and who is let in: contract 1 (D2, D4) and 9.
 
 import assert from "node:assert/strict";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { calls, refuses, says } from "./support/openai.mjs";
 import { fresh, giveResult, history, ok, openRun, postResult, refused, refusedRun, run, runInput, tool, user } from "./support/run.mjs";
 import { API_KEY, stubAgent, suite, test } from "./support/suite.mjs";
@@ -158,6 +159,31 @@ test("410: a call whose deadline has passed", async () => {
 
 test("413: a body over the limit, told before it is read whole", async () => {
   await refused(await post("/run", JSON.stringify(runInput({ messages: [user("x".repeat(9 * 1024 * 1024))] }))), 413);
+});
+
+test("413: more JSON values than memory allows, and the limit is named", async () => {
+  const dense = `[${"0,".repeat(250_000)}0]`;
+  const bodies = { "/run": JSON.stringify(runInput()).replace('"state":{}', `"state":${dense}`), "/threads": dense, "/runs/r/tool-calls/c/result": dense };
+  for (const [path, body] of Object.entries(bodies)) {
+    const { error } = await refused(await post(path, body), 413, "body_too_large");
+    assert.equal(error, "There are more than 250000 JSON values.");
+  }
+});
+
+test("415: a compressed body, and what to send instead is said", async () => {
+  const plain = JSON.stringify(runInput());
+  const bodies = { gzip: gzipSync(plain), deflate: deflateSync(plain), br: brotliCompressSync(plain) };
+  for (const [encoding, body] of Object.entries(bodies)) {
+    for (const path of ["/run", "/threads", "/runs/r/tool-calls/c/result"]) {
+      const headers = { "content-type": "application/json", "content-encoding": encoding };
+      const { error } = await refused(await post(path, body, headers), 415, "unsupported_media_type");
+      assert.equal(error, "The body must not be compressed: send it without a content-encoding.");
+    }
+  }
+  shared.upstream.reply(says("ok"));
+  const response = await post("/run", plain, { "content-type": "application/json", "content-encoding": "identity" });
+  assert.equal(response.status, 200);
+  await response.text();
 });
 
 test("429 and 502: what the upstream refuses, without its words [D14]", async () => {
