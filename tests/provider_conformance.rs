@@ -250,6 +250,8 @@ impl Candidate {
             base_url: "https://upstream.example.test/v1".to_owned(),
             api_key: Some(Secret::new("the-key")),
             model: "model-1".to_owned(),
+            headers: Vec::new(),
+            query: Vec::new(),
         }
     }
 }

@@ -31,7 +31,15 @@ const AGENT_KEYS: &[(&str, &str)] = &[
     ("baseUrl", "Address of the upstream. Default: the provider's."),
     (
         "apiKeySecret",
-        "Name of the secret that holds the key. Default: the provider's.",
+        "Name of the secret that holds the key; empty = none is sent. Default: the provider's.",
+    ),
+    (
+        "headers",
+        "Headers of every request to the upstream; `${NAME}` stands for a secret.",
+    ),
+    (
+        "query",
+        "Pairs added to the query of every request to the upstream.",
     ),
     ("instructions", "System text, of any length."),
     (

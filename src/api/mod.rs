@@ -7,7 +7,6 @@ pub mod error;
 pub mod jwt;
 pub mod jwt_rules;
 pub mod openapi;
-pub mod percent;
 pub mod query;
 pub mod reply;
 pub mod route;

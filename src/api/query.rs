@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::error::ApiError;
-use super::percent;
 use crate::protocol::decode::Issue;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::{ObjectAddress, ResourceId, ThreadId};
 use crate::protocol::json;
+use crate::protocol::percent;
 use crate::protocol::thread::{MessageForm, MessageListRequest, PageStart, ThreadListRequest, ThreadOrder};
 
 /// Threads of a page: default and maximum. Source: contract 4.

@@ -1,8 +1,8 @@
 //! The one route table. A new route is a variant and a row here; the compiler then asks for its handler.
 
 use super::error::ApiError;
-use super::percent;
 use crate::protocol::id::{AgentId, ResourceId, RunId, ThreadId, ToolCallId};
+use crate::protocol::percent;
 
 /// A request's destination, its path parameters decoded. Source: contract 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -305,18 +305,15 @@ fn allow_header(methods: impl Iterator<Item = Method>) -> String {
 
 /// Path of a run's event stream, as errors and clients write it. Source: D12.
 pub fn events_path(prefix: &str, run_id: &RunId) -> String {
-    format!(
-        "{prefix}/runs/{}/events",
-        percent::encode_segment(run_id.as_str())
-    )
+    format!("{prefix}/runs/{}/events", percent::encode(run_id.as_str()))
 }
 
 /// Path of a call's result below the prefix.
 pub fn result_path(run_id: &RunId, tool_call_id: &str) -> String {
     format!(
         "/runs/{}/tool-calls/{}/result",
-        percent::encode_segment(run_id.as_str()),
-        percent::encode_segment(tool_call_id)
+        percent::encode(run_id.as_str()),
+        percent::encode(tool_call_id)
     )
 }
 

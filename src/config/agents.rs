@@ -46,9 +46,16 @@ pub struct AgentConfig {
     /// Base address of the upstream; default: the provider's.
     #[serde(default)]
     pub base_url: Option<String>,
-    /// Name of the secret that holds the key; default: the provider's.
+    /// Name of the secret that holds the key; empty = no key is sent; default: the provider's.
     #[serde(default)]
     pub api_key_secret: Option<String>,
+    /// Headers of every request to the upstream, each in the place of one of ours; `${NAME}` in a value stands for the
+    /// secret of that name.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Pairs added to the query of every request to the upstream.
+    #[serde(default)]
+    pub query: BTreeMap<String, String>,
     /// System text.
     #[serde(default)]
     pub instructions: String,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::agents::{AgentConfig, AgentsFile, Memory, ModelSettingsConfig};
-use super::check_tools::{check_http_tool, check_mcp_server};
+use super::check_tools::{check_headers, check_http_tool, check_mcp_server};
 use super::table::Wire;
 use super::tool_names::NATIVE_TOOL_NAMES;
 
@@ -121,6 +121,7 @@ fn check_upstream(agent: &AgentConfig, report: &mut impl FnMut(&'static str, Str
         report("memory", message.to_owned(), String::new());
     }
     if let Some(secret) = &agent.api_key_secret
+        && !secret.is_empty()
         && !is_secret_name(secret)
     {
         report(
@@ -128,6 +129,10 @@ fn check_upstream(agent: &AgentConfig, report: &mut impl FnMut(&'static str, Str
             "must be the name of a secret, not a key".to_owned(),
             secret.clone(),
         );
+    }
+    check_headers(&agent.headers, report);
+    if agent.query.contains_key("") {
+        report("query", "must not have an empty name".to_owned(), String::new());
     }
 }
 

@@ -100,7 +100,7 @@ pub(super) fn check_mcp_server(name: &str, server: &McpServerConfig, report: Rep
     check_limits(server.timeout_ms, server.result_max_bytes, report);
 }
 
-fn check_headers(headers: &BTreeMap<String, String>, report: Report<'_>) {
+pub(super) fn check_headers(headers: &BTreeMap<String, String>, report: Report<'_>) {
     for (name, value) in headers {
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         if name.is_empty() || !name.chars().all(is_token) {

@@ -261,8 +261,10 @@ fn a_key_is_needed_by_who_names_one_and_by_the_providers_own_server() {
     let compatible = with("baseUrl", "http://127.0.0.1:9/v1");
     let mut named = compatible.clone();
     named["apiKeySecret"] = json!("KEY");
+    let keyless = with("apiKeySecret", "");
     let demo = json!({"provider": "demo"});
     for (agent, needed) in [
+        (keyless, false),
         (own.clone(), true),
         (compatible, false),
         (named, true),
@@ -271,6 +273,22 @@ fn a_key_is_needed_by_who_names_one_and_by_the_providers_own_server() {
         let config = config(json!({ "AGENTS": {"a": agent} })).unwrap();
         let agent = config.agent(Some(&AgentId::new("a"))).unwrap();
         assert_eq!(agent.requires_api_key(), needed, "{agent:?}");
+    }
+}
+
+#[test]
+fn headers_of_an_agent_are_checked_as_those_of_a_tool() {
+    for (keys, expected) in [
+        (
+            json!({"headers": {"x-a": "${sk-1}"}}),
+            "AGENTS.one.headers must name secrets in `${NAME}`",
+        ),
+        (
+            json!({"query": {"": "x"}}),
+            "AGENTS.one.query must not have an empty name",
+        ),
+    ] {
+        assert_eq!(mistake(json!({ "AGENTS": {"one": keys} })).0, expected);
     }
 }
 

@@ -13,6 +13,7 @@ use super::log::ConsoleLog;
 use super::run_calls::RunObjects;
 use crate::api::cors::CorsOrigins;
 use crate::api::error::ApiError;
+use crate::config::server_tools::header_parts;
 use crate::config::{AgentConfig, Auth, Config, ConfigError, LogLevel, VARIABLES};
 use crate::provider::openai_chat::workers_ai::BINDING;
 use crate::provider::{ModelTarget, Secret};
@@ -127,8 +128,8 @@ pub fn log(env: &Env) -> ConsoleLog {
 /// An agent's upstream with its key.
 ///
 /// # Errors
-/// 503 when the key or the binding is missing that the agent needs.
-pub fn model_target(env: &Env, agent: &AgentConfig) -> Result<ModelTarget, ApiError> {
+/// 503 when a key, another secret or the binding is missing that the agent needs.
+pub fn model_target(env: &Env, agent: &AgentConfig, log: &ConsoleLog) -> Result<ModelTarget, ApiError> {
     let entry = agent.provider_entry();
     let api_key = agent.api_key_secret_name().and_then(|name| secret(env, name));
     let base_url = agent.upstream_base_url();
@@ -138,11 +139,40 @@ pub fn model_target(env: &Env, agent: &AgentConfig) -> Result<ModelTarget, ApiEr
     if lacks_binding || (api_key.is_none() && agent.requires_api_key()) {
         return Err(ApiError::agent_not_configured());
     }
+    let headers = headers(env, &agent.headers, log).ok_or_else(ApiError::agent_not_configured)?;
+    let query = agent.query.iter();
     Ok(ModelTarget {
         wire: entry.wire,
         provider: entry.name,
         base_url: base_url.to_owned(),
         api_key,
         model: agent.model.clone(),
+        headers,
+        query: query.map(|(name, value)| (name.clone(), value.clone())).collect(),
     })
+}
+
+/// Headers with their secrets; `None` when one is missing, which the log says.
+pub fn headers<'c>(
+    env: &Env,
+    configured: impl IntoIterator<Item = (&'c String, &'c String)>,
+    log: &ConsoleLog,
+) -> Option<Vec<(String, Secret)>> {
+    let resolve = |(name, value): (&String, &String)| {
+        let mut text = String::new();
+        for part in header_parts(value)? {
+            match part {
+                Ok(plain) => text.push_str(plain),
+                Err(name) => match secret(env, name) {
+                    Some(secret) => text.push_str(secret.expose()),
+                    None => {
+                        log.line(Level::Error, "secret_missing", &[("name", &name)]);
+                        return None;
+                    }
+                },
+            }
+        }
+        Some((name.to_ascii_lowercase(), Secret::new(text)))
+    };
+    configured.into_iter().map(resolve).collect()
 }

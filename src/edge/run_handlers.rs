@@ -41,7 +41,7 @@ impl Call<'_> {
         let agent = self.config.agent(input.forwarded_props.agent_id.as_ref());
         let agent = agent.ok_or_else(ApiError::agent_not_found)?;
         let caller = self.caller(principal, input.forwarded_props.resource_id)?;
-        env::model_target(self.env, &agent)?;
+        env::model_target(self.env, &agent, self.log)?;
         input.forwarded_props.resource_id = caller.resource().clone();
         let principal = match caller.principal() {
             Some(Principal::Owner(owner)) => Some(owner),

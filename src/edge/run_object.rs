@@ -168,7 +168,7 @@ impl RunObject {
         Ok(RunSetup {
             input: RunAgentInput::decode(text)?.input,
             tools: server_tools(&self.env, config, &agent, &self.log())?,
-            target: env::model_target(&self.env, &agent)?,
+            target: env::model_target(&self.env, &agent, &self.log())?,
             agent,
             persistence: start.persistence,
             owner: start.owner,

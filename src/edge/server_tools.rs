@@ -9,12 +9,11 @@ use super::env;
 use super::http::FetchClient;
 use super::log::ConsoleLog;
 use crate::api::error::ApiError;
-use crate::config::server_tools::{HttpMethod, header_parts};
+use crate::config::server_tools::HttpMethod;
 use crate::config::{AgentConfig, Config, HttpToolConfig, McpServerConfig};
 use crate::protocol::tool::Tool;
 use crate::provider::Secret;
 use crate::run::mcp_lists::McpLists;
-use crate::run::ports::{Level, Log};
 use crate::run::server_calls::describe_tools;
 use crate::tool::http::HttpTool;
 use crate::tool::mcp::McpServer;
@@ -42,12 +41,12 @@ pub fn server_tools(
 ) -> Result<ServerTools, ApiError> {
     let mut tools = ServerTools::default();
     for (name, tool) in config.http_tools(agent) {
-        if let Some(headers) = headers(env, &tool.headers, log) {
+        if let Some(headers) = env::headers(env, &tool.headers, log) {
             tools.http.push(Rc::new(http_tool(name, tool, headers)));
         }
     }
     for (name, server) in config.mcp_servers(agent) {
-        match headers(env, &server.headers, log) {
+        match env::headers(env, &server.headers, log) {
             Some(headers) => tools.mcp.push(Rc::new(mcp_server(name, server, headers))),
             None if server.required => return Err(ApiError::agent_not_configured()),
             None => {}
@@ -99,29 +98,4 @@ fn mcp_server(name: &str, server: &McpServerConfig, headers: Vec<(String, Secret
         required: server.required,
         allow_private: server.allow_private,
     }
-}
-
-/// Headers with their secrets; `None` when one is missing.
-fn headers<'c>(
-    env: &Env,
-    configured: impl IntoIterator<Item = (&'c String, &'c String)>,
-    log: &ConsoleLog,
-) -> Option<Vec<(String, Secret)>> {
-    let resolve = |(name, value): (&String, &String)| {
-        let mut text = String::new();
-        for part in header_parts(value)? {
-            match part {
-                Ok(plain) => text.push_str(plain),
-                Err(secret) => match env::secret(env, secret) {
-                    Some(secret) => text.push_str(secret.expose()),
-                    None => {
-                        log.line(Level::Error, "secret_missing", &[("name", &secret)]);
-                        return None;
-                    }
-                },
-            }
-        }
-        Some((name.to_ascii_lowercase(), Secret::new(text)))
-    };
-    configured.into_iter().map(resolve).collect()
 }

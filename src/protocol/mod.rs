@@ -15,6 +15,7 @@ pub mod json;
 pub mod lifecycle;
 pub mod message;
 mod message_decode;
+pub mod percent;
 pub mod thread;
 pub mod time;
 pub mod tool;

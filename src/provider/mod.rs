@@ -13,6 +13,7 @@ pub mod openai_responses;
 mod refusal;
 pub mod sse_answer;
 pub mod table;
+mod target;
 pub mod tool_call_merge;
 pub mod turns;
 pub mod upstream_ids;
@@ -26,6 +27,7 @@ use crate::protocol::id::{ResourceId, RunId, ThreadId};
 use crate::protocol::message::{ContentPart, MediaPart};
 use crate::protocol::tool::Tool;
 use table::Wire;
+pub use target::{ModelTarget, Secret};
 
 /// One way to drive an upstream. Stateless; what a stream needs lives in its [`ModelDecoder`].
 pub trait Provider {
@@ -183,75 +185,6 @@ pub enum ProviderError {
     Malformed(&'static str),
 }
 
-/// Where and as whom to call: the agent's configuration with its secrets resolved.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ModelTarget {
-    /// How the upstream is driven.
-    pub wire: Wire,
-    /// Name in the provider table.
-    pub provider: &'static str,
-    /// Base address without a trailing slash.
-    pub base_url: String,
-    /// Key, when the provider takes one.
-    pub api_key: Option<Secret>,
-    /// Model id.
-    pub model: String,
-}
-
-impl ModelTarget {
-    /// Checks what every wire over HTTP needs.
-    ///
-    /// # Errors
-    /// [`ProviderError::Configuration`]
-    pub fn check(&self) -> Result<(), ProviderError> {
-        if self.base_url.is_empty() {
-            return Err(ProviderError::Configuration("it has no base address"));
-        }
-        if self.model.is_empty() && self.wire.needs_model() {
-            return Err(ProviderError::Configuration("it has no model"));
-        }
-        Ok(())
-    }
-
-    /// A call that posts JSON, carries the key as a bearer token and asks for SSE: what most wires do.
-    fn post(&self, url: String, body: String) -> ModelCall {
-        let mut headers = vec![
-            ("content-type".to_owned(), "application/json".to_owned()),
-            ("accept".to_owned(), "text/event-stream".to_owned()),
-        ];
-        let bearer = |key: &Secret| ("authorization".to_owned(), format!("Bearer {}", key.expose()));
-        headers.extend(self.api_key.as_ref().map(bearer));
-        ModelCall::Http(HttpRequest {
-            method: "POST",
-            url,
-            headers,
-            body: Some(body),
-        })
-    }
-}
-
-/// A secret: never printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Takes a secret's value.
-    pub fn new(value: impl Into<String>) -> Self {
-        Self(value.into())
-    }
-
-    /// The value, for the one header it goes into.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret(..)")
-    }
-}
-
 /// One model call, vendor-neutral. `run::prompt` builds it; codecs only translate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
@@ -368,6 +301,18 @@ pub struct HttpRequest {
     pub headers: Vec<(String, String)>,
     /// Body text; `None` = no body.
     pub body: Option<String>,
+}
+
+/// What the transport must do for a request, as the target's codec writes it, with the agent's own headers and query.
+///
+/// # Errors
+/// [`ProviderError::Configuration`]
+pub fn call(target: &ModelTarget, request: &ModelRequest) -> Result<ModelCall, ProviderError> {
+    let call = codec(target.wire).call(target, request)?;
+    Ok(match call {
+        ModelCall::Http(request) => ModelCall::Http(target.address(request)),
+        ModelCall::Scripted(pieces) => ModelCall::Scripted(pieces),
+    })
 }
 
 /// The codec of a wire format.

@@ -15,8 +15,8 @@ use crate::protocol::id::ToolCallId;
 use crate::protocol::time;
 use crate::protocol::tool::ToolResult;
 use crate::provider::{
-    FinishReason, ModelCall, ModelDecoder, ModelEvent, ModelRequest, ProviderError, REFUSAL_BODY_MAX_BYTES,
-    ScriptedPiece, codec,
+    self, FinishReason, ModelCall, ModelDecoder, ModelEvent, ModelRequest, ProviderError,
+    REFUSAL_BODY_MAX_BYTES, ScriptedPiece, codec,
 };
 
 /// First pause between two attempts, in milliseconds; it doubles with each.
@@ -178,7 +178,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         request: &ModelRequest,
     ) -> Result<Result<Source<<P::Http as HttpClient>::Body>, ProviderError>, Halt> {
         let codec = codec(self.setup.target.wire);
-        let http_request = match codec.call(&self.setup.target, request)? {
+        let http_request = match provider::call(&self.setup.target, request)? {
             ModelCall::Http(http_request) => http_request,
             ModelCall::Scripted(pieces) => {
                 if let Some(ScriptedPiece {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::address::Address;
 use super::template::{Part, parts};
 use crate::protocol::json;
+use crate::protocol::percent;
 use crate::protocol::tool::{Tool, ToolResult};
 use crate::protocol::tool_result;
 use crate::provider::HttpRequest;
@@ -113,7 +114,7 @@ impl HttpTool {
                 pairs.extend(
                     texts(value)
                         .iter()
-                        .map(|text| format!("{}={text}", escaped(name))),
+                        .map(|text| format!("{}={text}", percent::encode(name))),
                 );
             }
         }
@@ -255,12 +256,12 @@ fn query_pairs(
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::Null => Vec::new(),
-        Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![escaped(&value.to_string())],
-        Value::String(text) => vec![escaped(text)],
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![percent::encode(&value.to_string())],
+        Value::String(text) => vec![percent::encode(text)],
         Value::Array(items) => {
             let text = |item: &Value| match item {
-                Value::String(text) => escaped(text),
-                other => escaped(&other.to_string()),
+                Value::String(text) => percent::encode(text),
+                other => percent::encode(&other.to_string()),
             };
             items.iter().map(text).collect()
         }
@@ -270,23 +271,10 @@ fn texts(value: &Value) -> Vec<String> {
 /// What a value is in a path; an empty one would change which path it is.
 fn path_text(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) if !text.is_empty() => Some(escaped(text)),
-        Value::Bool(_) | Value::Number(_) => Some(escaped(&value.to_string())),
+        Value::String(text) if !text.is_empty() => Some(percent::encode(text)),
+        Value::Bool(_) | Value::Number(_) => Some(percent::encode(&value.to_string())),
         Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
     }
-}
-
-/// Percent-encoding of everything that is not unreserved. Source: RFC 3986, 2.3.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

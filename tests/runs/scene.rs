@@ -374,6 +374,8 @@ impl Scene {
                 base_url: "https://upstream.test/v1".to_owned(),
                 api_key: Some(Secret::new("key-canary")),
                 model: agent.model.clone(),
+                headers: Vec::new(),
+                query: Vec::new(),
             },
             tools: self.tools,
             owner: self.principal.clone(),

@@ -67,6 +67,8 @@ pub fn pieces(request: &ModelRequest) -> Vec<ScriptedPiece> {
         base_url: String::new(),
         api_key: None,
         model: String::new(),
+        headers: Vec::new(),
+        query: Vec::new(),
     };
     match codec(Wire::Demo).call(&target, request).unwrap() {
         ModelCall::Scripted(pieces) => pieces,

@@ -46,6 +46,8 @@ fn sent(thread_id: &str, messages: Vec<ModelMessage>) -> Value {
         base_url: "https://agent.example.test/run".to_owned(),
         api_key: None,
         model: String::new(),
+        headers: Vec::new(),
+        query: Vec::new(),
     };
     let request = ModelRequest {
         system: vec![],

@@ -28,6 +28,8 @@ fn written(model: &str, request: &ModelRequest) -> Value {
         base_url: "https://api.anthropic.com".to_owned(),
         api_key: Some(Secret::new("key")),
         model: model.to_owned(),
+        headers: Vec::new(),
+        query: Vec::new(),
     };
     serde_json::from_str(&body(&target, request).unwrap()).unwrap()
 }

@@ -27,6 +27,8 @@ fn written(model: &str, request: &ModelRequest) -> Value {
         base_url: "https://generativelanguage.googleapis.com/v1beta".to_owned(),
         api_key: Some(Secret::new("key")),
         model: model.to_owned(),
+        headers: Vec::new(),
+        query: Vec::new(),
     };
     serde_json::from_str(&body(&target, request).unwrap()).unwrap()
 }

@@ -15,10 +15,9 @@ mod chunk;
 mod request;
 mod stream;
 
-use std::fmt::Write as _;
-
 use super::sse_answer::SseAnswerDecoder;
 use super::{ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, refusal};
+use crate::protocol::percent;
 
 /// The codec.
 #[derive(Debug, Clone, Copy)]
@@ -48,16 +47,7 @@ impl Provider for Mastra {
 fn url(base_url: &str, agent_id: &str) -> String {
     let base_url = base_url.trim_end_matches('/');
     let base_url = base_url.strip_suffix("/api").unwrap_or(base_url);
-    let mut url = format!("{base_url}/api/agents/");
-    for byte in agent_id.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-            url.push(char::from(byte));
-        } else {
-            // Writing to a text cannot fail.
-            let _ = write!(url, "%{byte:02X}");
-        }
-    }
-    url + "/stream"
+    format!("{base_url}/api/agents/{}/stream", percent::encode(agent_id))
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ fn target(base_url: &str) -> ModelTarget {
         base_url: base_url.to_owned(),
         api_key: Some(Secret::new("key")),
         model: "m1".to_owned(),
+        headers: Vec::new(),
+        query: Vec::new(),
     }
 }
 

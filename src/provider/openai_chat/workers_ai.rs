@@ -83,6 +83,8 @@ mod tests {
             base_url: base_url.to_owned(),
             api_key: None,
             model: "@cf/meta/llama".to_owned(),
+            headers: Vec::new(),
+            query: Vec::new(),
         }
     }
 

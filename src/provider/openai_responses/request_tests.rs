@@ -31,6 +31,8 @@ fn written(model: &str, request: &ModelRequest) -> Value {
         base_url: "https://api.openai.com/v1".to_owned(),
         api_key: Some(Secret::new("key")),
         model: model.to_owned(),
+        headers: Vec::new(),
+        query: Vec::new(),
     };
     serde_json::from_str(&body(&target, request).unwrap()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Percent-encoding of path segments and query strings.
+//! Percent-encoding of path segments and query strings, ours and those of others.
 
 /// Decodes `%XX`; a `%` without two hexadecimal digits stays as it is, as browsers' URL parsers have it.
 pub fn decode(text: &str) -> Vec<u8> {
@@ -26,8 +26,8 @@ fn hex(digit: u8) -> u8 {
     }
 }
 
-/// Encodes a text as one path segment: only unreserved characters stay (RFC 3986, 2.3).
-pub fn encode_segment(text: &str) -> String {
+/// Encodes a text as one segment of a path, or one name or value of a query: only unreserved characters stay (RFC 3986, 2.3).
+pub fn encode(text: &str) -> String {
     use std::fmt::Write as _;
     let mut segment = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -50,8 +50,8 @@ mod tests {
     #[test]
     fn every_byte_survives_the_round_trip() {
         let text: String = (0..=0x2ff).filter_map(char::from_u32).collect();
-        assert_eq!(decode(&encode_segment(&text)), text.as_bytes());
-        assert_eq!(encode_segment("a/b é?"), "a%2Fb%20%C3%A9%3F");
+        assert_eq!(decode(&encode(&text)), text.as_bytes());
+        assert_eq!(encode("a/b é?"), "a%2Fb%20%C3%A9%3F");
     }
 
     #[test]
