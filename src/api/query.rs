@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::error::ApiError;
 use crate::protocol::decode::Issue;
 use crate::protocol::forwarded_props::ClientResource;
-use crate::protocol::id::{ObjectAddress, ResourceId, ThreadId};
+use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, ThreadId};
 use crate::protocol::json;
 use crate::protocol::percent;
 use crate::protocol::thread::{MessageForm, MessageListRequest, PageStart, ThreadListRequest, ThreadOrder};
@@ -85,6 +85,12 @@ impl Query {
                 }
             },
         })
+    }
+
+    /// The agent the query names, if that is an id: on thread routes it may be anybody's, and says only who keeps the
+    /// threads. Source: contract 4.
+    pub fn agent(&self) -> Option<AgentId> {
+        AgentId::parse(self.first("agentId")?).ok()
     }
 
     /// What a thread list asks for: `limit`/`offset` or `page`/`perPage`, `cursor`, `orderBy`, `direction`, `q`. A limit

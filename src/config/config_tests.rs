@@ -293,6 +293,27 @@ fn headers_of_an_agent_are_checked_as_those_of_a_tool() {
 }
 
 #[test]
+fn the_agent_a_client_names_or_else_the_default_one_keeps_the_threads() {
+    let keeper = |variables: Value, named: Option<&str>| {
+        let config = config(variables).unwrap();
+        let id = named.map(AgentId::new);
+        let keeper = config.keeper_of_threads(id.as_ref());
+        keeper.map(|agent| agent.id.clone())
+    };
+    let helper = json!({"provider": "mastra", "model": "h", "memory": "mastra", "aliases": ["h"]});
+    let beside = json!({ "AGENTS": {"helper": helper} });
+    assert_eq!(keeper(beside.clone(), None), None);
+    assert_eq!(keeper(beside.clone(), Some("one")), None);
+    assert_eq!(keeper(beside.clone(), Some("nobody")), None);
+    assert_eq!(keeper(beside, Some("h")), Some("helper".to_owned()));
+    let first = json!({"provider": "mastra", "model": "h", "memory": "mastra"});
+    let first = json!({ "AGENTS": {"one": first, "two": {"memory": "d1"}} });
+    assert_eq!(keeper(first.clone(), None), Some("one".to_owned()));
+    assert_eq!(keeper(first.clone(), Some("nobody")), Some("one".to_owned()));
+    assert_eq!(keeper(first, Some("two")), None);
+}
+
+#[test]
 fn an_added_agent_needs_a_provider() {
     let (text, _) = mistake(json!({ "AGENTS": {"new": {"model": "x"}} }));
     assert_eq!(

@@ -205,6 +205,14 @@ impl Config {
         named.map(|(name, server)| (name.as_str(), server)).collect()
     }
 
+    /// The agent whose server keeps the threads a thread route is about; `None` = they are in our database. The agent a
+    /// client names decides, where there is one; else the default agent: a shipped UI names agents nobody has.
+    pub fn keeper_of_threads(&self, agent_id: Option<&AgentId>) -> Option<Rc<AgentConfig>> {
+        let named = agent_id.and_then(|id| self.agent(Some(id)));
+        let agent = named.or_else(|| self.agent(None))?;
+        (agent.memory == agents::Memory::Mastra).then_some(agent)
+    }
+
     /// An agent by id or alias; `None` as the id means the default agent.
     pub fn agent(&self, id: Option<&AgentId>) -> Option<Rc<AgentConfig>> {
         let Some(id) = id else {

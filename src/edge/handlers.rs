@@ -24,7 +24,7 @@ use crate::protocol::id::AgentId;
 use crate::run::ports::{Level, Log};
 use crate::store::{DatabaseError, StoreError};
 
-/// What the service speaks with a database, and without one. Source: contract 9.
+/// What the service speaks with threads, in a database or at the default agent's server, and without. Source: contract 9.
 const LEVEL_WITH_THREADS: u8 = 4;
 const LEVEL_WITHOUT_THREADS: u8 = 2;
 
@@ -92,9 +92,11 @@ impl Call<'_> {
     }
 
     fn describe_service(&self) -> Answer {
-        let level = match env::database(self.env) {
-            Some(_) => LEVEL_WITH_THREADS,
-            None => LEVEL_WITHOUT_THREADS,
+        let has_threads = env::database(self.env).is_some() || self.config.keeper_of_threads(None).is_some();
+        let level = if has_threads {
+            LEVEL_WITH_THREADS
+        } else {
+            LEVEL_WITHOUT_THREADS
         };
         Answer::json(reply::service(
             env!("CARGO_PKG_NAME"),

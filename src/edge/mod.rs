@@ -12,6 +12,7 @@ mod handlers;
 mod http;
 mod identity;
 mod ids;
+mod kept_thread_handlers;
 mod live_run;
 mod log;
 mod outbox;

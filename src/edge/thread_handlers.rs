@@ -1,6 +1,7 @@
 //! Handlers of the thread routes.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use futures::stream;
 
@@ -14,6 +15,8 @@ use crate::api::auth::Principal;
 use crate::api::body::{THREAD_BODY_MAX_BYTES, confirmed_erasure, new_thread, thread_patch};
 use crate::api::error::ApiError;
 use crate::api::reply;
+use crate::config::AgentConfig;
+use crate::config::agents::Memory;
 use crate::protocol::decode::Issue;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::{ResourceId, ThreadId};
@@ -27,6 +30,9 @@ const ERASURE_MAX_BATCHES: usize = 20;
 impl Call<'_> {
     /// `GET /threads`
     pub async fn list_threads(&self, principal: Option<Principal>) -> Result<Answer, ApiError> {
+        if let Some(keeper) = self.keeper()? {
+            return self.list_kept_threads(&keeper, principal).await;
+        }
         let store = self.store()?;
         let caller = self.caller(principal, ClientResource::Absent)?;
         let owner = caller.list_owner()?;
@@ -96,6 +102,9 @@ impl Call<'_> {
 
     /// `POST /threads`
     pub async fn create_thread(&self, principal: Option<Principal>) -> Result<Answer, ApiError> {
+        if let Some(keeper) = self.keeper()? {
+            return self.create_kept_thread(&keeper, principal).await;
+        }
         let store = self.store()?;
         let (new, in_body) = new_thread(&self.body(THREAD_BODY_MAX_BYTES).await?)?;
         let caller = self.caller(principal, in_body)?;
@@ -111,6 +120,9 @@ impl Call<'_> {
 
     /// `GET /threads/:threadId`
     pub async fn read_thread(&self, principal: Option<Principal>, id: &ThreadId) -> Result<Answer, ApiError> {
+        if let Some(keeper) = self.keeper()? {
+            return self.read_kept_thread(&keeper, principal, id).await;
+        }
         let store = self.store()?;
         let caller = self.caller(principal, ClientResource::Absent)?;
         let detail = self.found(store.thread(id, caller.owner(), PlatformClock.now_ms()).await)?;
@@ -123,6 +135,9 @@ impl Call<'_> {
         principal: Option<Principal>,
         id: &ThreadId,
     ) -> Result<Answer, ApiError> {
+        if let Some(keeper) = self.keeper()? {
+            return self.update_kept_thread(&keeper, principal, id).await;
+        }
         let store = self.store()?;
         let (patch, in_body) = thread_patch(&self.body(THREAD_BODY_MAX_BYTES).await?)?;
         let caller = self.caller(principal, in_body)?;
@@ -138,6 +153,9 @@ impl Call<'_> {
         principal: Option<Principal>,
         id: &ThreadId,
     ) -> Result<Answer, ApiError> {
+        if let Some(keeper) = self.keeper()? {
+            return self.delete_kept_thread(&keeper, principal, id).await;
+        }
         let store = self.store()?;
         let caller = self.caller(principal, ClientResource::Absent)?;
         self.found(
@@ -159,6 +177,9 @@ impl Call<'_> {
         principal: Option<Principal>,
         id: ThreadId,
     ) -> Result<Answer, ApiError> {
+        if let Some(keeper) = self.keeper()? {
+            return self.list_kept_messages(&keeper, principal, id).await;
+        }
         let store = self.store()?;
         let caller = self.caller(principal, ClientResource::Absent)?;
         let request = self.query.message_list(id, self.config.message_form)?;
@@ -172,6 +193,9 @@ impl Call<'_> {
         principal: Option<Principal>,
         id: ThreadId,
     ) -> Result<Answer, ApiError> {
+        if let Some(keeper) = self.keeper()? {
+            return self.export_kept_thread(&keeper, principal, &id).await;
+        }
         let store = self.store()?;
         let caller = self.caller(principal, ClientResource::Absent)?;
         let with_superseded = self.query.thread_export()?;
@@ -208,12 +232,27 @@ impl Call<'_> {
         principal: Option<Principal>,
         owner: ResourceId,
     ) -> Result<Answer, ApiError> {
-        let store = self.store()?;
+        let keeps_threads = |agent: &Rc<AgentConfig>| agent.memory == Memory::Mastra;
+        let store = match self.store() {
+            Err(_) if self.config.agents().iter().any(keeps_threads) => None,
+            store => Some(store?),
+        };
         self.caller(principal, ClientResource::Given(owner.clone()))?;
         confirmed_erasure(&self.body(THREAD_BODY_MAX_BYTES).await?, &owner)?;
+        let is_kept_complete = self.erase_kept_threads(&owner).await?;
+        let is_stored_complete = match store {
+            Some(store) => self.erase_stored(&store, &owner).await?,
+            None => true,
+        };
+        Ok(Answer::json(reply::owner_erased(
+            is_kept_complete && is_stored_complete,
+        )))
+    }
+
+    async fn erase_stored(&self, store: &Store<D1>, owner: &ResourceId) -> Result<bool, ApiError> {
         let mut purge = Purge::Incomplete;
         for _ in 0..ERASURE_MAX_BATCHES {
-            let batch = store.erase_owner(&owner, &RandomIds.token()).await;
+            let batch = store.erase_owner(owner, &RandomIds.token()).await;
             purge = batch.map_err(|error| self.store_error(&error))?.state;
             if purge == Purge::Complete {
                 break;
@@ -224,14 +263,14 @@ impl Call<'_> {
         if let (true, Some(index)) = (is_complete, self.search_index()) {
             is_complete = false;
             for _ in 0..ERASURE_MAX_BATCHES {
-                let forgotten = index.forget_owner(&owner).await;
+                let forgotten = index.forget_owner(owner).await;
                 is_complete = forgotten.map_err(|error| self.store_error(&error))?;
                 if is_complete {
                     break;
                 }
             }
         }
-        Ok(Answer::json(reply::owner_erased(is_complete)))
+        Ok(is_complete)
     }
 
     fn store(&self) -> Result<Store<D1>, ApiError> {

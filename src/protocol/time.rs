@@ -33,7 +33,27 @@ pub fn parse_http_date(text: &str) -> Option<u64> {
         .filter(|year| (1970..10_000).contains(year))?;
     let mut clock = words.next()?.split(':').map(str::parse::<u64>);
     let (hour, minute, second) = (clock.next()?.ok()?, clock.next()?.ok()?, clock.next()?.ok()?);
-    let month = u64::try_from(month).ok()?;
+    let days = unix_day(year, u64::try_from(month).ok()?, day)?;
+    Some((days * 86_400 + hour * 3600 + minute * 60 + second) * 1000)
+}
+
+/// Unix milliseconds of a date as JavaScript and most databases write it: `2026-11-29T20:37:00.000Z`, with or without
+/// parts of a second, in UTC.
+pub fn parse_iso_8601(text: &str) -> Option<u64> {
+    let (date, clock) = text.trim().strip_suffix('Z')?.split_once(['T', ' '])?;
+    let mut date = date.split('-').map(str::parse::<u64>);
+    let (year, month, day) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
+    let (clock, parts) = clock.split_once('.').unwrap_or((clock, ""));
+    let mut clock = clock.split(':').map(str::parse::<u64>);
+    let (hour, minute, second) = (clock.next()?.ok()?, clock.next()?.ok()?, clock.next()?.ok()?);
+    let ms: u64 = format!("{parts:0<3}").get(..3)?.parse().ok()?;
+    let is_date = (1970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    let days = is_date.then(|| unix_day(year, month, day)).flatten()?;
+    Some((days * 86_400 + hour * 3600 + minute * 60 + second) * 1000 + ms)
+}
+
+/// Days from 1970-01-01 to a date.
+fn unix_day(year: u64, month: u64, day: u64) -> Option<u64> {
     // Years begin in March here, so that the leap day is the last of one.
     let (year, month) = if month > 2 {
         (year, month - 3)
@@ -42,8 +62,7 @@ pub fn parse_http_date(text: &str) -> Option<u64> {
     };
     let days =
         year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day.checked_sub(1)?;
-    let seconds = days.checked_sub(719_468)? * 86_400 + hour * 3600 + minute * 60 + second;
-    Some(seconds * 1000)
+    days.checked_sub(DAYS_BEFORE_1970)
 }
 
 /// Proleptic Gregorian (year, month, day) of a day counted from 1970-01-01.
@@ -83,6 +102,30 @@ mod tests {
             (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
         ] {
             assert_eq!(iso_8601(unix_ms), text);
+        }
+    }
+
+    #[test]
+    fn iso_dates_are_read_as_they_are_written() {
+        for unix_ms in [
+            0,
+            951_782_400_000,
+            1_709_164_800_001,
+            1_767_225_599_999,
+            4_107_542_400_000,
+        ] {
+            assert_eq!(parse_iso_8601(&iso_8601(unix_ms)), Some(unix_ms));
+        }
+        for (text, expected) in [
+            ("2025-11-29T20:37:00Z", Some(1_764_448_620_000)),
+            ("2025-11-29 20:37:00.5Z", Some(1_764_448_620_500)),
+            ("2025-11-29T20:37:00.123456Z", Some(1_764_448_620_123)),
+            ("2025-11-29T20:37:00+01:00", None),
+            ("2025-13-29T20:37:00Z", None),
+            ("2025-11-29", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_iso_8601(text), expected, "{text}");
         }
     }
 

@@ -55,8 +55,23 @@ impl ModelTarget {
         })
     }
 
+    /// A request for JSON with the key as a bearer token, and the agent's own headers and query.
+    pub(super) fn json(&self, method: &'static str, url: String, body: Option<String>) -> HttpRequest {
+        let mut headers = vec![("accept".to_owned(), "application/json".to_owned())];
+        if body.is_some() {
+            headers.push(("content-type".to_owned(), "application/json".to_owned()));
+        }
+        headers.extend(self.bearer());
+        self.address(HttpRequest {
+            method,
+            url,
+            headers,
+            body,
+        })
+    }
+
     /// The key as a bearer token.
-    pub(super) fn bearer(&self) -> Option<(String, String)> {
+    fn bearer(&self) -> Option<(String, String)> {
         let key = self.api_key.as_ref()?;
         Some(("authorization".to_owned(), format!("Bearer {}", key.expose())))
     }

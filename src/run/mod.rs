@@ -13,6 +13,7 @@ pub mod description;
 pub mod emitter;
 pub mod halt;
 mod http_call;
+pub mod kept_threads;
 mod live;
 pub mod mailbox;
 pub mod mcp_client;

@@ -64,6 +64,14 @@ impl Results {
     }
 }
 
+/// Rows of messages that another server keeps: calls without a result may still get one.
+pub fn kept_rows(thread_id: &ThreadId, owner: &ResourceId, messages: Vec<(u64, Message)>) -> Vec<Value> {
+    let none = Results::of(&messages, HashSet::new());
+    let pending = none.missing(&messages).into_iter().collect();
+    let results = Results::of(&messages, pending);
+    mastra_rows(thread_id, owner, messages, &results)
+}
+
 /// Rows from messages in order, each with its time. Everything between two user messages is one row.
 pub(super) fn mastra_rows(
     thread_id: &ThreadId,

@@ -22,6 +22,7 @@ mod title;
 
 pub use end::end_batch;
 pub use export::ThreadPart;
+pub use mastra_form::kept_rows;
 pub use messages::PAGE_MAX_BYTES;
 pub use purge::{Purge, Purged};
 pub use runs::RunRow;

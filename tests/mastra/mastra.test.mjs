@@ -6,7 +6,7 @@ import { after } from "node:test";
 import { Client } from "../e2e/support/client.mjs";
 import { outline } from "../e2e/support/judge.mjs";
 import { answer, call, calls, finish, refuses, says, systemText, text, textOf, usage } from "../e2e/support/openai.mjs";
-import { eventually, fresh, giveResult, history, openRun, run, runInput, tool, user } from "../e2e/support/run.mjs";
+import { eventually, fresh, giveResult, history, ok, openRun, refused, run, runInput, tool, user } from "../e2e/support/run.mjs";
 import { suite, test } from "../e2e/support/suite.mjs";
 import { startMastra } from "./support/server.mjs";
 
@@ -241,6 +241,63 @@ test("a thread kept by the server is only read where the run says so [2.1]", asy
   // Without history the server stores nothing either.
   assert.deepEqual(await ask("four", { lastMessages: 0 }), ["four"]);
   assert.deepEqual(await ask("five"), ["one", "three", "five"]);
+});
+
+test("the thread routes show and change what the server keeps, for its owner alone [4]", async () => {
+  const owner = fresh("owner");
+  const client = new Client(shared.worker);
+  const { threadId } = client.agent;
+  const call = (path, init) => shared.worker.fetch(path, init);
+  const of = (path, query = "") => `${path}?agentId=rememberer&resourceId=${owner}${query}`;
+  shared.upstream.reply(calls([["current_time", {}]], { before: ["First."] }));
+  shared.upstream.reply(calls([["pick", { palette: "warm" }]], { before: ["Second."] }));
+  shared.upstream.reply(says("Red."));
+  await runClient("rememberer", { client, forwardedProps: { resourceId: owner } });
+
+  const [listed] = (await ok(await call(of("/threads")))).threads;
+  assert.deepEqual([listed.id, listed.resourceId, listed.metadata], [threadId, owner, {}]);
+  assert.deepEqual(await ok(await call(of(`/threads/${threadId}`))), listed);
+
+  const [question, answered] = (await ok(await call(of(`/threads/${threadId}/messages`)))).messages;
+  assert.deepEqual([question.role, question.content.parts], ["user", [{ type: "text", text: "Hello" }]]);
+  const parts = answered.content.parts.map(({ type, text: words, toolInvocation }) => [type, words ?? toolInvocation]);
+  assert.deepEqual(parts.map(([type, what]) => [type, what.toolName ?? what, what.state ?? "", what.result ?? ""]), [
+    ["text", "First.", "", ""],
+    ["tool-invocation", "current_time", "result", { time: "noon" }],
+    ["text", "Second.", "", ""],
+    ["tool-invocation", "pick", "result", { color: "red" }],
+    ["text", "Red.", "", ""],
+  ]);
+  const plain = (await ok(await call(of(`/threads/${threadId}/messages`, "&format=ag-ui")))).messages;
+  assert.deepEqual(plain.map(({ role, content }) => [role, content]), [
+    ["user", "Hello"],
+    ["assistant", "First."],
+    ["tool", '{"time":"noon"}'],
+    ["assistant", "Second."],
+    ["tool", '{"color":"red"}'],
+    ["assistant", "Red."],
+  ]);
+  assert.equal(new Set(plain.map(({ id }) => id)).size, plain.length);
+  const newest = (await ok(await call(of(`/threads/${threadId}/messages`, "&limit=1")))).messages;
+  assert.deepEqual(newest, [answered]);
+
+  const patch = { title: "Colours", metadata: { seen: true } };
+  const patched = await ok(await call(of(`/threads/${threadId}`), { method: "PATCH", json: patch }));
+  assert.deepEqual([patched.title, patched.metadata], ["Colours", { seen: true }]);
+  const foreign = `/threads/${threadId}?agentId=rememberer&resourceId=bob`;
+  for (const init of [{}, { method: "PATCH", json: patch }, { method: "DELETE" }]) {
+    await refused(await call(foreign, init), 403, "forbidden");
+  }
+  await refused(await call("/threads?agentId=rememberer", { json: { threadId, resourceId: "bob" } }), 403, "forbidden");
+
+  const made = await ok(await call("/threads?agentId=rememberer", { json: { resourceId: owner, title: "Empty" } }));
+  const titles = async (query) => (await ok(await call(of("/threads", query)))).threads.map(({ title }) => title);
+  assert.deepEqual(await titles("&orderBy=createdAt&direction=ASC"), ["Colours", "Empty"]);
+  assert.deepEqual(await titles("&orderBy=createdAt&direction=ASC&limit=1&offset=1"), ["Empty"]);
+  assert.deepEqual(await titles("&q=COLOUR"), ["Colours"]);
+  await ok(await call(of(`/threads/${made.id}`), { method: "DELETE" }));
+  await refused(await call(of(`/threads/${made.id}`)), 404, "thread_not_found");
+  assert.deepEqual(await titles(""), ["Colours"]);
 });
 
 test("a stopped run stops the server's model [D11]", async () => {

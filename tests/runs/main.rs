@@ -12,6 +12,7 @@ mod ag_ui;
 mod completions;
 mod frontend_tools;
 mod http;
+mod kept_threads;
 mod lifecycle;
 mod limits;
 mod mastra;

@@ -12,8 +12,10 @@
 //! Mastra server 1.x, "Agents API"; known faults B042, B062, B064, B080, B082.
 
 mod chunk;
+mod messages;
 mod request;
 mod stream;
+pub mod threads;
 
 use super::sse_answer::SseAnswerDecoder;
 use super::{ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, refusal};
@@ -43,11 +45,15 @@ impl Provider for Mastra {
     }
 }
 
-/// Base addresses are given with and without the prefix all routes of a Mastra server have.
 fn url(base_url: &str, agent_id: &str) -> String {
+    format!("{}/agents/{}/stream", api(base_url), percent::encode(agent_id))
+}
+
+/// Base addresses are given with and without the prefix all routes of a Mastra server have.
+fn api(base_url: &str) -> String {
     let base_url = base_url.trim_end_matches('/');
     let base_url = base_url.strip_suffix("/api").unwrap_or(base_url);
-    format!("{base_url}/api/agents/{}/stream", percent::encode(agent_id))
+    format!("{base_url}/api")
 }
 
 #[cfg(test)]
