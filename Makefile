@@ -33,7 +33,7 @@ test: setup
 test-matrix: build
 	node scripts/matrix.mjs --all
 
-## The Worker behind nginx with its default settings
+## The Worker behind nginx: with its default settings, over HTTP/2, and with a tool slower than its time-out
 test-proxy: build
 	node scripts/proxy.mjs
 

@@ -1,71 +1,20 @@
 // The Worker behind nginx with its default settings: nothing is held back (contract 2.4, `x-accel-buffering: no`).
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { after } from "node:test";
 import { calls, finish, says, text } from "../e2e/support/openai.mjs";
 import { PROTOBUF, ProtobufStream } from "../e2e/support/protobuf.mjs";
 import { eventually, giveResult, openRun, run, runInput, tool } from "../e2e/support/run.mjs";
 import { API_KEY, stubAgent, suite, test } from "../e2e/support/suite.mjs";
 import { startWorkerProcess } from "../e2e/support/worker.mjs";
+import { startNginx } from "./support/nginx.mjs";
 
 const shared = suite({ agents: (stub) => [stub({ keepAliveMs: 40 })] });
-
-/** nginx as it comes: only where to listen, where to send, and where it may write are said. */
-const config = (folder, port, upstream, extra) => `
-  daemon off;
-  pid ${folder}/nginx.pid;
-  error_log ${folder}/error.log;
-  events {}
-  http {
-    access_log off;
-    client_body_temp_path ${folder}/body;
-    proxy_temp_path ${folder}/proxy;
-    fastcgi_temp_path ${folder}/fastcgi;
-    uwsgi_temp_path ${folder}/uwsgi;
-    scgi_temp_path ${folder}/scgi;
-    server {
-      listen 127.0.0.1:${port};
-      location / { proxy_pass ${upstream}; ${extra} }
-    }
-  }`;
-
-async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 let proxy;
 
 /** The Worker as it is seen through nginx, which is started once. */
-const behindNginx = () => (proxy ??= start(shared.worker));
-
-async function start(server, extra = "") {
-  const folder = mkdtempSync(path.join(tmpdir(), "io-bridge-nginx-"));
-  const port = await freePort();
-  writeFileSync(`${folder}/nginx.conf`, config(folder, port, server.origin, extra));
-  const nginx = spawn("nginx", ["-e", `${folder}/error.log`, "-c", `${folder}/nginx.conf`], { stdio: "inherit" });
-  const worker = Object.assign(Object.create(server), { origin: `http://127.0.0.1:${port}`, isProxied: true });
-  await eventually(
-    () => fetch(worker.url("/agents")).catch(() => assert.equal(nginx.exitCode, null, "nginx ended")),
-    (response) => response?.ok,
-  );
-  const stop = async () => {
-    const gone = once(nginx, "exit");
-    nginx.kill("SIGTERM");
-    await gone;
-    rmSync(folder, { recursive: true, force: true });
-  };
-  return { worker, stop };
-}
+const behindNginx = () => (proxy ??= startNginx(shared.worker));
 
 after(async () => (await proxy)?.stop());
 
@@ -141,7 +90,7 @@ test("a long answer is whole", async () => {
 test("a server that dies behind nginx breaks the client's connection, given `proxy_http_version 1.1`", async (t) => {
   const server = await startWorkerProcess({ agents: [stubAgent(shared.upstream)], secrets: { OPENAI_API_KEY: API_KEY } });
   t.after(() => server.kill());
-  const { worker, stop } = await start(server, "proxy_http_version 1.1;");
+  const { worker, stop } = await startNginx(server, { location: "proxy_http_version 1.1;" });
   t.after(stop);
   const asked = shared.upstream.next();
   const opening = openRun(worker, runInput());
