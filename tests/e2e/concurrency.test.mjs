@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { calls, finish, says, text } from "./support/openai.mjs";
-import { fresh, giveResult, history, openRun, run, runInput, tool, user } from "./support/run.mjs";
+import { fresh, giveResult, history, openRun, readRun, refused, run, runInput, tool, user } from "./support/run.mjs";
 import { suite, test } from "./support/suite.mjs";
 
 const shared = suite();
@@ -70,7 +70,7 @@ test("of two equal run ids at the same moment one is served [D12]", async () => 
   shared.upstream.reply(says("once"));
   const responses = await Promise.all([0, 1].map(() => shared.worker.fetch("/run", { json: input })));
   assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 409]);
-  for (const response of responses) await response.text();
+  for (const response of responses) await (response.ok ? readRun(response, input) : refused(response, 409, "run_conflict"));
   assert.deepEqual((await history(shared.worker, input.threadId)).map(({ content }) => content), ["Hello", "once"]);
 });
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { afterEach } from "node:test";
 import { calls, says } from "./support/openai.mjs";
-import { ok, openRun, refused, run, runInput, tool, user } from "./support/run.mjs";
+import { ok, openRun, readRun, refused, run, runInput, tool, user } from "./support/run.mjs";
 import { suite, test } from "./support/suite.mjs";
 
 const shared = suite();
@@ -92,9 +92,10 @@ test("query parameters that are nonsense", async () => {
 
 test("keys of Object.prototype are keys like others", async () => {
   shared.upstream.reply(says("ok"));
-  const input = JSON.stringify(runInput()).replace("{", '{"__proto__":{"polluted":true},"constructor":1,"toString":2,');
-  const response = await shared.worker.fetch("/run", { method: "POST", body: input, headers: JSON_TYPE });
-  assert.match(await response.text(), /RUN_FINISHED/);
+  const input = runInput();
+  const body = JSON.stringify(input).replace("{", '{"__proto__":{"polluted":true},"constructor":1,"toString":2,');
+  const response = await shared.worker.fetch("/run", { method: "POST", body, headers: JSON_TYPE });
+  assert.equal((await readRun(response, input)).at(-1).type, "RUN_FINISHED");
 });
 
 test("lone surrogates everywhere are a normal run", async () => {
@@ -105,9 +106,8 @@ test("lone surrogates everywhere are a normal run", async () => {
   });
   const body = JSON.stringify(input).replaceAll("@", "\\udfff");
   const response = await shared.worker.fetch("/run", { method: "POST", body, headers: JSON_TYPE });
-  const events = await response.text();
-  assert.match(events, /RUN_FINISHED/);
-  assert.ok(events.includes('"threadId":"t\ufffd"'));
+  const events = await readRun(response, { threadId: "t\ufffd", runId: "r\ufffd" });
+  assert.equal(events.at(-1).type, "RUN_FINISHED");
   assert.ok(!shared.upstream.requests[0].text.includes("udfff"));
 });
 

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { normalise } from "./support/judge.mjs";
 import { answer, call, calls, finish, frame, refuses, says, text, usage } from "./support/openai.mjs";
 import { PROTOBUF, ProtobufStream } from "./support/protobuf.mjs";
-import { eventually, giveResult, ok, openRun, refused, run, runInput, tool } from "./support/run.mjs";
+import { eventually, giveResult, ok, openRun, readRun, refused, run, runInput, tool } from "./support/run.mjs";
+import { EventStream } from "./support/sse.mjs";
 import { suite, test } from "./support/suite.mjs";
 
 const shared = suite({
@@ -83,9 +84,10 @@ test("protobuf is served to those who name it and to nobody else [D13]", async (
   ];
   for (const [accept, contentType] of table) {
     shared.upstream.reply(says("ok"));
-    const response = await shared.worker.fetch("/run", { json: runInput(), headers: { accept } });
+    const input = runInput();
+    const response = await shared.worker.fetch("/run", { json: input, headers: { accept } });
     assert.equal(response.headers.get("content-type"), contentType, accept);
-    await response.arrayBuffer();
+    await (contentType === PROTOBUF.accept ? new ProtobufStream(response).rest(input) : readRun(response, input));
   }
 });
 
@@ -119,14 +121,14 @@ test("a long wait sends nothing, and the result still comes through", async () =
   const stream = await openProtobuf(input);
   const { toolCallId } = await stream.until("TOOL_CALL_END");
   // A viewer of the other binding shows that keep-alives were due.
-  const sse = await shared.worker.fetch(`/runs/${input.runId}/events?address=${toolCallId.slice(3, 46)}`);
-  const reader = sse.body.getReader();
-  let seen = "";
-  while (!/(: keep-alive\n\n){3}/.test(seen)) seen += Buffer.from((await reader.read()).value).toString();
+  const abort = new AbortController();
+  const sse = await shared.worker.fetch(`/runs/${input.runId}/events?address=${toolCallId.slice(3, 46)}`, { signal: abort.signal });
+  const viewer = new EventStream(sse, { input, abort });
+  for (let count = 0; count < 3; count += 1) await viewer.untilKeepAlive();
   await giveResult(shared.worker, input.runId, toolCallId, { result: "42" });
   const events = await stream.rest(input);
   assert.equal(events.find(({ type }) => type === "TOOL_CALL_RESULT").content, "42");
-  while (!(await reader.read()).done);
+  assert.deepEqual(await viewer.rest(), events);
 });
 
 test("a viewer that comes late reads the whole run in its own binding [8]", async () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { says } from "./support/openai.mjs";
-import { fresh, ok, openRun, postResult, refused, run, runInput } from "./support/run.mjs";
+import { fresh, ok, openRun, postResult, readRun, refused, run, runInput } from "./support/run.mjs";
 import { suite, test } from "./support/suite.mjs";
 import { ORIGIN, startWorker } from "./support/worker.mjs";
 
@@ -78,8 +78,9 @@ test("a trailing slash is tolerated [1]", async () => {
   await ok(await shared.worker.fetch(`/threads/${id}/`));
   await ok(await shared.worker.fetch(`/threads/${id}/messages/`));
   shared.upstream.reply(says("ok"));
-  const response = await shared.worker.fetch("/run/", { json: runInput() });
-  assert.match(await response.text(), /RUN_FINISHED/);
+  const input = runInput();
+  const events = await readRun(await shared.worker.fetch("/run/", { json: input }), input);
+  assert.equal(events.at(-1).type, "RUN_FINISHED");
 });
 
 test("path parameters are percent-decoded [1]", async () => {
@@ -163,10 +164,11 @@ test("successes, errors and streams carry the CORS headers and expose ours [1]",
 
 test("a run's answer says where the run lives [3, 8]", async () => {
   shared.upstream.reply(says("ok"));
-  const response = await shared.worker.fetch("/run", { json: runInput() });
+  const input = runInput();
+  const response = await shared.worker.fetch("/run", { json: input });
   assert.match(response.headers.get("io-run-address"), /^[A-Za-z0-9_-]{43}$/);
   assert.equal(response.headers.get("io-run-generation"), "0");
-  await response.text();
+  await readRun(response, input);
 });
 
 test("a list of origins turns credentials on and shuts others out [1]", async (t) => {

@@ -42,6 +42,10 @@ export async function openRun(worker, input, { headers } = {}) {
 /** Runs to the end and gives the judged events. */
 export const run = async (worker, input, options) => (await openRun(worker, input, options)).rest();
 
+/** Reads a run's answer to its end and gives the judged events. */
+export const readRun = async (response, input) =>
+  new EventStream(response, { input, abort: new AbortController() }).rest();
+
 /** Asserts an error answer of D1 and D2 and gives its body. */
 export async function refused(response, status, code) {
   const text = await response.text();
