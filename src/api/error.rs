@@ -71,6 +71,7 @@ error_codes! {
     502 ContextLengthExceeded = "context_length_exceeded", "The messages are too long for the model.";
     503 AgentNotConfigured = "agent_not_configured", "The agent lacks its key or address.";
     503 IdentityUnavailable = "identity_unavailable", "The keys that check tokens cannot be had now; see `Retry-After`.";
+    503 Unhealthy = "unhealthy", "A part of the deployment does not work; `checks` says which.";
     503 StorageUnavailable = "storage_unavailable", "The database cannot be reached now; see `Retry-After`.";
 }
 
@@ -404,6 +405,14 @@ impl ApiError {
     pub fn identity_unavailable() -> Self {
         let message = "Credentials cannot be checked now; try again.";
         Self::new(ErrorCode::IdentityUnavailable, message).after(RETRY_AFTER_S)
+    }
+
+    /// A part of the deployment does not work: `checks` as in the answer of a healthy one.
+    pub fn unhealthy(checks: Value) -> Self {
+        let message = "A part of this deployment does not work.";
+        let mut error = Self::new(ErrorCode::Unhealthy, message);
+        error.members = vec![("status", json!("failing")), ("checks", checks)];
+        error.after(OPERATOR_RETRY_AFTER_S)
     }
 
     /// The database is down or overloaded.

@@ -11,3 +11,4 @@ pub mod query;
 pub mod reply;
 pub mod route;
 pub mod socket;
+pub mod trace;

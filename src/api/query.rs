@@ -152,6 +152,17 @@ impl Query {
         self.read(Reader::superseded)
     }
 
+    /// Whether health is asked of all parts, `deep`.
+    ///
+    /// # Errors
+    /// 400 when it is no truth value.
+    pub fn deep_health(&self) -> Result<bool, ApiError> {
+        self.read(|reader| {
+            let words = [("1", true), ("true", true), ("0", false), ("false", false)];
+            reader.word("deep", &words, "must be 1 or 0").unwrap_or(false)
+        })
+    }
+
     /// What a viewer of a run asks for. Source: contract 8.
     ///
     /// # Errors

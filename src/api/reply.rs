@@ -26,6 +26,16 @@ pub fn service(name: &str, version: &str, conformance_level: u8) -> String {
     .to_string()
 }
 
+/// Health: `{"status","checks"?}`, `checks` as `{"database","search","object","agents":{"<id>"}}`, each a word.
+pub fn health(status: &str, checks: Option<Value>) -> String {
+    let mut body = Map::new();
+    body.insert("status".to_owned(), json!(status));
+    if let Some(checks) = checks {
+        body.insert("checks".to_owned(), checks);
+    }
+    Value::Object(body).to_string()
+}
+
 /// One thread; `activeRuns` only when there are some (contract 8).
 ///
 /// Wire: `{"id","title"?,"resourceId","createdAt","updatedAt","metadata","activeRuns"?}`. Source: contract 4.
@@ -213,6 +223,16 @@ mod tests {
         assert_eq!(
             service("io-bridge", "0.1.0", 4),
             r#"{"name":"io-bridge","version":"0.1.0","protocol":"io.intelligence/agent-protocol","protocolVersion":"1.0","conformanceLevel":4}"#
+        );
+    }
+
+    #[test]
+    fn health_is_a_word_and_what_was_checked() {
+        assert_eq!(health("ok", None), r#"{"status":"ok"}"#);
+        let checks = json!({"database": "ok", "agents": {"a": "not_configured"}});
+        assert_eq!(
+            health("ok", Some(checks)),
+            r#"{"status":"ok","checks":{"database":"ok","agents":{"a":"not_configured"}}}"#
         );
     }
 

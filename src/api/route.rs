@@ -11,6 +11,8 @@ pub enum Route {
     DescribeService,
     /// `GET /openapi.json`: the API described for machines.
     DescribeApi,
+    /// `GET /health`
+    ReadHealth,
     /// `POST /run`
     StartRun,
     /// `GET /run` with `Upgrade: websocket`: a run over a WebSocket (contract 7).
@@ -157,6 +159,9 @@ pub const ROUTES: &[RouteRow] = &[
     row(Method::Get, "/openapi.json", Level::Extension, |_| {
         Some(Route::DescribeApi)
     }),
+    row(Method::Get, "/health", Level::Extension, |_| {
+        Some(Route::ReadHealth)
+    }),
     row(Method::Post, "/run", Level::Stream, |_| Some(Route::StartRun)),
     row(Method::Handshake, "/run", Level::Extension, |_| {
         Some(Route::OpenSocket)
@@ -291,6 +296,17 @@ pub fn resolve(prefix: &str, method: &str, path: &str) -> Result<Route, ApiError
     }
 }
 
+/// The template of a path, `/threads/:threadId`: for the log, which must not hold what a client wrote. `None` where no
+/// route has the path.
+pub fn template(prefix: &str, path: &str) -> Option<&'static str> {
+    let rest = path.strip_prefix(prefix)?;
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    let row = ROUTES
+        .iter()
+        .find(|row| Parameters::read(row.path, rest).is_some())?;
+    Some(if row.path.is_empty() { "/" } else { row.path })
+}
+
 fn allow_header(methods: impl Iterator<Item = Method>) -> String {
     let mut names = Vec::new();
     for method in methods.filter(|method| *method != Method::Handshake) {
@@ -381,6 +397,7 @@ mod tests {
         let expected = [
             Route::DescribeService,
             Route::DescribeApi,
+            Route::ReadHealth,
             Route::StartRun,
             Route::OpenSocket,
             Route::PostResult {
@@ -436,6 +453,15 @@ mod tests {
                 .collect();
             assert_eq!(reached, expected);
         }
+    }
+
+    #[test]
+    fn the_log_knows_paths_by_their_templates() {
+        assert_eq!(template("/p", "/p/threads/a%20b/"), Some("/threads/:threadId"));
+        assert_eq!(template("", "/run"), Some("/run"));
+        assert_eq!(template("/p", "/p"), Some("/"));
+        assert_eq!(template("/p", "/p/nothing"), None);
+        assert_eq!(template("/p", "/run"), None);
     }
 
     #[test]

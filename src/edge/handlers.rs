@@ -2,6 +2,7 @@
 
 use worker::{Env, Request};
 
+use super::RequestIds;
 use super::body::{self, BodyFault};
 use super::env;
 use super::header;
@@ -43,8 +44,8 @@ pub struct Call<'a> {
     pub objects: RunObjects,
     /// With the request's id on each line.
     pub log: &'a ConsoleLog,
-    /// `x-request-id`
-    pub request_id: &'a str,
+    /// What tells it from others.
+    pub ids: &'a RequestIds,
     /// Who sends it.
     pub identity: Identity,
 }
@@ -63,6 +64,9 @@ impl Call<'_> {
         if route == Route::DescribeApi {
             return self.describe_api();
         }
+        if route == Route::ReadHealth && !self.query.deep_health()? {
+            return Ok(self.liveness());
+        }
         if route == Route::OpenSocket {
             return self.open_socket();
         }
@@ -70,6 +74,7 @@ impl Call<'_> {
         match route {
             Route::DescribeService => Ok(self.describe_service()),
             Route::DescribeApi => self.describe_api(),
+            Route::ReadHealth => self.deep_health(principal).await,
             Route::OpenSocket => self.open_socket(),
             Route::StartRun => self.start_run(principal).await,
             Route::PostResult { run_id, tool_call_id } => {
@@ -127,7 +132,7 @@ impl Call<'_> {
     }
 
     async fn describe(&self, agent: &AgentConfig) -> Agent {
-        agent.describe(&declarations(self.env, self.config, agent, self.log).await)
+        agent.describe(&declarations(self.env, self.config, agent, self.log, &self.ids.trace).await)
     }
 
     async fn principal(&self) -> Result<Option<Principal>, ApiError> {

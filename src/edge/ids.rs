@@ -14,6 +14,16 @@ pub fn request_id() -> String {
     Uuid::new_v4().to_string()
 }
 
+/// A random number of 122 bits, for a trace that begins here.
+pub fn random() -> u128 {
+    Uuid::new_v4().as_u128()
+}
+
+/// A random number, for the span of a call of ours.
+pub fn span() -> u64 {
+    getrandom::u64().unwrap_or_default()
+}
+
 impl IdSource for RandomIds {
     fn message_id(&self) -> MessageId {
         MessageId::new(Uuid::new_v4().to_string())

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use super::clock::PlatformClock;
 use super::env;
 use super::handlers::Call;
-use super::http::FetchClient;
 use super::ids::RandomIds;
 use super::refusal;
 use super::reply::Answer;
+use super::upstreams::Upstreams;
 use crate::api::auth::Principal;
 use crate::api::body::{THREAD_BODY_MAX_BYTES, new_thread, thread_patch};
 use crate::api::error::ApiError;
@@ -29,12 +29,13 @@ use crate::store::Lookup;
 pub struct Keeper {
     agent: Rc<AgentConfig>,
     target: ModelTarget,
+    http: Upstreams,
 }
 
 impl Keeper {
-    fn threads(&self) -> KeptThreads<'_, FetchClient, PlatformClock> {
+    fn threads(&self) -> KeptThreads<'_, Upstreams, PlatformClock> {
         let timeout_ms = self.agent.upstream_idle_timeout_ms;
-        KeptThreads::new(&FetchClient, &PlatformClock, &self.target, timeout_ms)
+        KeptThreads::new(&self.http, &PlatformClock, &self.target, timeout_ms)
     }
 }
 
@@ -50,7 +51,8 @@ impl Call<'_> {
 
     fn keeper_of(&self, agent: Rc<AgentConfig>) -> Result<Keeper, ApiError> {
         let target = env::model_target(self.env, &agent, self.log)?;
-        Ok(Keeper { agent, target })
+        let http = Upstreams::new(self.env, self.ids.trace.clone());
+        Ok(Keeper { agent, target, http })
     }
 
     /// `GET /threads`

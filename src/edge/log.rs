@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use serde_json::{Map, Value};
 
+use super::reply::Answer;
 use crate::run::ports::{Level, Log};
 
 /// Writes lines at or above a level, each with the ids of what it belongs to.
@@ -31,6 +32,40 @@ impl ConsoleLog {
     }
 }
 
+/// Ends of the names of members that are numbers: names have their units.
+const UNITS: [&str; 4] = ["Ms", "Bytes", "Count", "Tokens"];
+
+impl ConsoleLog {
+    /// The one line of a request whose answer is about to go out. `template` stands for the path, whose ids are the
+    /// client's.
+    pub fn request(&self, method: &str, template: Option<&'static str>, answer: &Answer, duration_ms: u64) {
+        let (status, code, bytes) = (answer.status(), answer.code(), answer.body_bytes());
+        let mut members: Vec<(&'static str, &dyn Display)> = vec![("method", &method)];
+        if let Some(template) = &template {
+            members.push(("route", template));
+        }
+        members.push(("status", &status));
+        if let Some(code) = &code {
+            members.push(("code", code));
+        }
+        members.push(("durationMs", &duration_ms));
+        if let Some(bytes) = &bytes {
+            members.push(("answerBytes", bytes));
+        }
+        self.line(Level::Info, "request", &members);
+    }
+}
+
+/// A member's value: a number where its name says so.
+fn value(name: &str, value: &dyn Display) -> Value {
+    let text = value.to_string();
+    let is_number = matches!(name, "status" | "attempt") || UNITS.iter().any(|unit| name.ends_with(unit));
+    match text.parse::<u64>() {
+        Ok(number) if is_number => number.into(),
+        Ok(_) | Err(_) => text.into(),
+    }
+}
+
 impl Log for ConsoleLog {
     fn line(&self, level: Level, event: &'static str, members: &[(&'static str, &dyn Display)]) {
         if level < self.least {
@@ -42,8 +77,8 @@ impl Log for ConsoleLog {
         for (name, id) in &self.ids {
             line.insert((*name).to_owned(), id.as_str().into());
         }
-        for (name, value) in members {
-            line.insert((*name).to_owned(), value.to_string().into());
+        for (name, shown) in members {
+            line.insert((*name).to_owned(), value(name, *shown));
         }
         let line = Value::Object(line).to_string();
         match level {

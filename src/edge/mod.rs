@@ -9,12 +9,14 @@ mod entry;
 mod env;
 mod fuse;
 mod handlers;
+mod health;
 mod http;
 mod identity;
 mod ids;
 mod kept_thread_handlers;
 mod live_run;
 mod log;
+mod metrics;
 mod outbox;
 mod outlet;
 mod ports;
@@ -40,22 +42,50 @@ use crate::api::error::ApiError;
 use crate::api::query::Query;
 use crate::api::route::{self, Method, events_path};
 use crate::api::socket::is_handshake;
+use crate::api::trace::{self, Trace};
 use crate::config::Config;
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::id::RunId;
 use crate::run::RunRefusal;
-use crate::run::ports::{Level, Log};
+use crate::run::ports::{Clock, Level, Log};
+use clock::PlatformClock;
 use handlers::Call;
 use identity::{Credentials, Identity};
 use reply::Answer;
 
+/// What tells a request from others: in the log, and for those it makes us call.
+#[derive(Debug, Clone)]
+struct RequestIds {
+    /// `x-request-id`
+    request_id: String,
+    trace: Trace,
+}
+
+impl RequestIds {
+    /// The caller's trace, if it has one that can be read.
+    fn of(request: &Request) -> Self {
+        let trace = header(request, trace::HEADER).and_then(|header| Trace::parse(&header));
+        Self {
+            request_id: ids::request_id(),
+            trace: trace.unwrap_or_else(|| Trace::begin(ids::random())),
+        }
+    }
+
+    fn log(&self, env: &Env) -> log::ConsoleLog {
+        env::log(env)
+            .with("requestId", self.request_id.as_str())
+            .with("traceId", self.trace.id())
+    }
+}
+
 /// Answers a request, whatever happens.
 async fn serve(request: Request, env: Env) -> Response {
-    let request_id = ids::request_id();
-    let log = env::log(&env).with("requestId", request_id.as_str());
+    let started_ms = PlatformClock.now_ms();
+    let ids = RequestIds::of(&request);
+    let log = ids.log(&env);
     let origin = header(&request, "origin");
     let method = request.inner().method();
-    let (cors, answer) = match env::settings(&env) {
+    let (cors, prefix, answer) = match env::settings(&env) {
         Err(error) => {
             log.line(
                 Level::Error,
@@ -64,6 +94,7 @@ async fn serve(request: Request, env: Env) -> Response {
             );
             (
                 CorsOrigins::Any.answer_headers(origin.as_deref()),
+                String::new(),
                 Answer::from(ApiError::config_invalid(&error.to_string())),
             )
         }
@@ -73,26 +104,29 @@ async fn serve(request: Request, env: Env) -> Response {
             let headers = settings
                 .cors
                 .preflight_headers(origin.as_deref(), requested.as_deref());
-            (headers, Answer::no_content())
+            (headers, settings.config.prefix.clone(), Answer::no_content())
         }
         Ok(settings) => {
             let credentials = Credentials::of(&settings.config.auth, |name| header(&request, name));
             let identity = Identity::Claimed(credentials);
-            let answer = handle(&request, &env, &settings.config, &log, &request_id, identity).await;
+            let answer = handle(&request, &env, &settings.config, &log, &ids, identity).await;
             (
                 settings.cors.answer_headers(origin.as_deref()),
+                settings.config.prefix.clone(),
                 answer.unwrap_or_else(Answer::from),
             )
         }
     };
-    log.line(
-        Level::Info,
-        "request",
-        &[("method", &method), ("status", &answer.status())],
+    let template = route::template(&prefix, &request.path());
+    log.request(
+        &method,
+        template,
+        &answer,
+        PlatformClock.now_ms().saturating_sub(started_ms),
     );
     let answer = answer
         .with_headers(cors)
-        .with_headers([("x-request-id", request_id)]);
+        .with_headers([("x-request-id", ids.request_id)]);
     body::discard(request.inner()).await;
     let answer = if method == "HEAD" {
         answer.without_body()
@@ -107,7 +141,7 @@ async fn handle(
     env: &Env,
     config: &Config,
     log: &log::ConsoleLog,
-    request_id: &str,
+    ids: &RequestIds,
     identity: Identity,
 ) -> Result<Answer, ApiError> {
     let Some(objects) = env::run_objects(env) else {
@@ -133,7 +167,7 @@ async fn handle(
         config,
         objects,
         log,
-        request_id,
+        ids,
         identity,
     };
     call.answer(route).await

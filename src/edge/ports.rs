@@ -8,11 +8,13 @@ use super::clock::PlatformClock;
 use super::database::D1;
 use super::ids::RandomIds;
 use super::log::ConsoleLog;
+use super::metrics::Metrics;
 use super::outbox::Outbox;
 use super::upstreams::Upstreams;
 use super::watchdog::{ALARM_EVERY, Watchdog};
 use crate::run::mcp_lists::McpLists;
 use crate::run::ports::{Level, Log, OutboxFull, Ports};
+use crate::run::report::RunReport;
 use crate::store::{EndRun, PersistentRun, end_batch};
 
 /// All ports of one run.
@@ -24,6 +26,8 @@ pub struct PlatformPorts {
     pub database: Option<D1>,
     /// `None` when the deployment has no search index.
     pub search: Option<D1>,
+    /// Where the run's numbers go.
+    pub metrics: Metrics,
     /// With the ids of the run on each line.
     pub log: ConsoleLog,
     /// Keeps what the database does not take.
@@ -67,6 +71,13 @@ impl Ports for PlatformPorts {
 
     fn mcp_lists(&self) -> &McpLists {
         &self.mcp_lists
+    }
+
+    fn measure(&self, report: &RunReport<'_>) {
+        if let Err(error) = self.metrics.write(report) {
+            self.log
+                .line(Level::Warn, "point_not_written", &[("error", &error)]);
+        }
     }
 
     fn keep_undelivered(&self, run: &PersistentRun, end: &EndRun) -> Result<(), OutboxFull> {

@@ -18,6 +18,8 @@ pub struct Answer {
     body: ResponseBody,
     /// The client's end, of a handshake's answer.
     socket: Option<WebSocket>,
+    /// Of an error, for the log.
+    code: Option<&'static str>,
 }
 
 const JSON: (&str, &str) = ("content-type", "application/json");
@@ -60,7 +62,10 @@ impl Answer {
     /// An error. Source: D2.
     pub fn error(error: &ApiError) -> Self {
         let answer = Self::new(error.status(), ResponseBody::Body(error.body().into_bytes()));
-        answer.with_headers(error.headers())
+        Self {
+            code: Some(error.code.as_str()),
+            ..answer.with_headers(error.headers())
+        }
     }
 
     /// 200 with a run's stream.
@@ -93,6 +98,7 @@ impl Answer {
             headers,
             body,
             socket: None,
+            code: None,
         }
     }
 
@@ -103,6 +109,7 @@ impl Answer {
             headers,
             body,
             socket: None,
+            code: None,
         }
     }
 
@@ -114,6 +121,20 @@ impl Answer {
     /// HTTP status.
     pub fn status(&self) -> u16 {
         self.status
+    }
+
+    /// Code of an error that was made here, not one that an object answered.
+    pub fn code(&self) -> Option<&'static str> {
+        self.code
+    }
+
+    /// Length of the body, where it is known before it is sent.
+    pub fn body_bytes(&self) -> Option<usize> {
+        match &self.body {
+            ResponseBody::Empty => Some(0),
+            ResponseBody::Body(bytes) => Some(bytes.len()),
+            ResponseBody::Stream(_) => None,
+        }
     }
 
     /// Adds headers.

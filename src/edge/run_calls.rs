@@ -30,6 +30,8 @@ pub struct Start {
     pub binding: Binding,
     /// For the log.
     pub request_id: String,
+    /// The request's trace, as a header of its own.
+    pub trace: String,
 }
 
 /// A call to a run's object.

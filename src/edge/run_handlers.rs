@@ -6,6 +6,7 @@ use super::clock::PlatformClock;
 use super::env;
 use super::handlers::Call;
 use super::header;
+use super::ids;
 use super::reply::Answer;
 use super::run_calls::{RunCall, Start};
 use super::stream::describe;
@@ -53,7 +54,8 @@ impl Call<'_> {
             owner: owner(&persistence, &caller),
             persistence,
             binding: self.binding(),
-            request_id: self.request_id.to_owned(),
+            request_id: self.ids.request_id.clone(),
+            trace: self.ids.trace.header(ids::span()),
         });
         let address = self.objects.fresh().map_err(|error| self.object_error(error))?;
         let answer = self

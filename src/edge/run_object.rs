@@ -8,8 +8,10 @@ use worker::{DurableObject, Env, Request, Response, State, durable_object, wasm_
 
 use super::clock::PlatformClock;
 use super::env;
+use super::ids;
 use super::live_run::LiveRun;
 use super::log::ConsoleLog;
+use super::metrics::Metrics;
 use super::outbox::Outbox;
 use super::outlet::{AttachFault, Outlet};
 use super::ports::PlatformPorts;
@@ -23,6 +25,7 @@ use super::upstreams::Upstreams;
 use super::watchdog::{ALARM_EVERY, Watchdog, WatchedRun};
 use crate::api::error::ApiError;
 use crate::api::reply;
+use crate::api::trace::Trace;
 use crate::binding::accept::Binding;
 use crate::binding::event_log::EventLogGap;
 use crate::config::Config;
@@ -129,10 +132,12 @@ impl RunObject {
         let settings =
             env::settings(&self.env).map_err(|error| ApiError::config_invalid(&error.to_string()))?;
         let (request_id, binding) = (start.request_id.clone(), start.binding);
+        let trace = Trace::parse(&start.trace).unwrap_or_else(|| Trace::begin(ids::random()));
         let setup = self.setup(&settings.config, start, text)?;
         let log = self
             .log()
             .with("requestId", request_id)
+            .with("traceId", trace.id())
             .with("runId", setup.input.run_id.as_str());
         let run = Rc::new(LiveRun::new(&setup, PlatformClock.now_ms()));
         let stream = run.viewers.attach(binding, 0);
@@ -142,10 +147,11 @@ impl RunObject {
         let (head, refused) = oneshot::channel();
         let run_id = setup.input.run_id.clone();
         let ports = PlatformPorts {
-            upstreams: Upstreams::new(&self.env),
+            upstreams: Upstreams::new(&self.env, trace),
+            metrics: Metrics::new(&self.env),
             database: env::database(&self.env),
             search: env::search(&self.env),
-            log,
+            log: log.clone(),
             outbox: self.outbox(),
             watchdog: self.watchdog(),
             mcp_lists: mcp_lists(),
@@ -154,7 +160,16 @@ impl RunObject {
             .wait_until(drive(setup, ports, run, head, self.watchdog()));
         match refused.await {
             Ok(Ok(())) => Ok(Answer::stream(binding, stream)),
-            Ok(Err(refusal)) => Err(super::refusal(refusal, &settings.config.prefix, &run_id)),
+            Ok(Err(refusal)) => {
+                let error = super::refusal(refusal, &settings.config.prefix, &run_id);
+                let (status, code) = (error.status(), error.code.as_str());
+                log.line(
+                    Level::Info,
+                    "run_refused",
+                    &[("status", &status), ("code", &code)],
+                );
+                Err(error)
+            }
             Err(oneshot::Canceled) => Err(ApiError::internal()),
         }
     }

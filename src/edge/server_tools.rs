@@ -6,9 +6,10 @@ use worker::Env;
 
 use super::clock::PlatformClock;
 use super::env;
-use super::http::FetchClient;
 use super::log::ConsoleLog;
+use super::upstreams::Upstreams;
 use crate::api::error::ApiError;
+use crate::api::trace::Trace;
 use crate::config::server_tools::HttpMethod;
 use crate::config::{AgentConfig, Config, HttpToolConfig, McpServerConfig};
 use crate::protocol::tool::Tool;
@@ -56,10 +57,17 @@ pub fn server_tools(
 }
 
 /// The tools of an agent as discovery shows them.
-pub async fn declarations(env: &Env, config: &Config, agent: &AgentConfig, log: &ConsoleLog) -> Vec<Tool> {
+pub async fn declarations(
+    env: &Env,
+    config: &Config,
+    agent: &AgentConfig,
+    log: &ConsoleLog,
+    trace: &Trace,
+) -> Vec<Tool> {
     let tools = server_tools(env, config, agent, log).unwrap_or_default();
     let lists = mcp_lists();
-    let ports = (&FetchClient, &PlatformClock, &*lists, log);
+    let http = Upstreams::new(env, trace.clone());
+    let ports = (&http, &PlatformClock, &*lists, log);
     describe_tools(&agent.tools, &tools, ports, agent.first_response_wait_ms).await
 }
 

@@ -23,10 +23,10 @@ use super::identity::{Credentials, Identity, authenticate};
 use super::log::ConsoleLog;
 use super::reply::Answer;
 use super::stream::{ChunkReader, describe};
-use super::{handle, header};
+use super::{RequestIds, handle, header};
 use crate::api::auth::Principal;
 use crate::api::error::ApiError;
-use crate::api::route::result_path;
+use crate::api::route::{self, result_path};
 use crate::api::socket::{
     ApiErrorBody, CLOSE_BROKEN, CLOSE_DONE, ResultFrame, TOKEN_PROTOCOL, close_code, close_reason,
     protocol_token, rejected,
@@ -72,7 +72,7 @@ impl Call<'_> {
         let line = Line {
             env: self.env.clone(),
             log: self.log.clone(),
-            request_id: self.request_id.to_owned(),
+            ids: self.ids.clone(),
             prefix: self.config.prefix.clone(),
             query: url.split_once('?').map(|(_, query)| query.to_owned()),
             origin: header(self.request, "origin"),
@@ -100,7 +100,7 @@ impl Call<'_> {
 struct Line {
     env: Env,
     log: ConsoleLog,
-    request_id: String,
+    ids: RequestIds,
     prefix: String,
     query: Option<String>,
     origin: Option<String>,
@@ -227,15 +227,14 @@ impl Line {
             ApiError::internal()
         })?;
         let identity = Identity::Proven(principal.clone());
+        let started_ms = PlatformClock.now_ms();
         let config = &settings.config;
-        let answer = handle(&request, &self.env, config, &self.log, &self.request_id, identity).await;
+        let answer = handle(&request, &self.env, config, &self.log, &self.ids, identity).await;
         let answer = answer.unwrap_or_else(Answer::from);
         let status = answer.status();
-        self.log.line(
-            Level::Info,
-            "request",
-            &[("method", &"WEBSOCKET"), ("status", &status)],
-        );
+        let template = route::template(&self.prefix, &request.path());
+        let duration_ms = PlatformClock.now_ms().saturating_sub(started_ms);
+        self.log.request("WEBSOCKET", template, &answer, duration_ms);
         let response: web_sys::Response = answer.into_response().into();
         let body = ChunkReader::new(response.body()).map_err(|_| ApiError::internal())?;
         Ok((status, body))

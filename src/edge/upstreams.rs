@@ -6,6 +6,8 @@ use wasm_bindgen_futures::JsFuture;
 use worker::Env;
 
 use super::http::{Call, FetchBody, FetchClient, fault};
+use super::ids;
+use crate::api::trace::{self, Trace};
 use crate::provider::HttpRequest;
 use crate::provider::openai_chat::workers_ai::BINDING;
 use crate::run::ports::{HttpClient, HttpError, HttpResponse};
@@ -14,14 +16,16 @@ use crate::run::ports::{HttpClient, HttpError, HttpResponse};
 #[derive(Debug)]
 pub struct Upstreams {
     bindings: JsValue,
+    trace: Trace,
 }
 
 impl Upstreams {
-    /// A client that knows this deployment's bindings.
-    pub fn new(env: &Env) -> Self {
+    /// A client that knows this deployment's bindings; what it calls belongs to the trace.
+    pub fn new(env: &Env, trace: Trace) -> Self {
         let bindings: &JsValue = env.as_ref();
         Self {
             bindings: bindings.clone(),
+            trace,
         }
     }
 }
@@ -29,12 +33,14 @@ impl Upstreams {
 impl HttpClient for Upstreams {
     type Body = FetchBody;
 
-    async fn send(&self, request: HttpRequest) -> Result<HttpResponse<FetchBody>, HttpError> {
+    async fn send(&self, mut request: HttpRequest) -> Result<HttpResponse<FetchBody>, HttpError> {
         let target = request
             .url
             .strip_prefix(BINDING)
             .and_then(|rest| rest.split_once('/'));
         let Some((binding, model)) = target else {
+            let traceparent = self.trace.header(ids::span());
+            request.headers.push((trace::HEADER.into(), traceparent));
             return FetchClient.send(request).await;
         };
         let call = Call::new()?;

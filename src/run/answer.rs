@@ -136,6 +136,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                 .wait(&mut self.emitter, WaitFor::Work { until_ms: None }, sleep)
                 .await?;
             attempt += 1;
+            self.counts.retry_count += 1;
         }
     }
 
@@ -255,6 +256,9 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                 self.take(event, answer, live).await?;
             }
             let now_ms = self.pace.now_ms();
+            if self.emitter.has_output() && self.counts.first_output_ms.is_none() {
+                self.counts.first_output_ms = Some(now_ms.saturating_sub(self.started_ms));
+            }
             match step {
                 Ok(false) => self.emitter.flush(now_ms).await.map_err(|_| Halt::Disconnected)?,
                 Ok(true) => return Ok(None),
@@ -277,6 +281,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                     .await?;
                 Ok(match chunk {
                     Waited::Came(Some(Ok(bytes))) => {
+                        self.counts.upstream_bytes += bytes.len() as u64;
                         decoder.feed(&bytes, events).map(|()| decoder.is_finished())
                     }
                     Waited::Came(Some(Err(_))) => Err(ProviderError::Truncated),

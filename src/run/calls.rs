@@ -31,10 +31,10 @@ impl AnsweredCall {
 impl<P: Ports, S: EventSink> Run<'_, P, S> {
     /// A fresh call id that leads back to this run's object (D17).
     pub(super) fn next_call_id(&mut self) -> ToolCallId {
-        self.call_count += 1;
+        self.counts.tool_call_count += 1;
         ToolCallAddress {
             object: self.setup.object,
-            counter: self.call_count,
+            counter: self.counts.tool_call_count,
         }
         .to_id()
     }

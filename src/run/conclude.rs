@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::halt::{Halt, sentence};
 use super::ports::{Clock, EventSink, Level, Log, Ports};
+use super::report::RunReport;
 use super::{Run, RunEnd};
 use crate::protocol::event::{Event, Outcome, RunErrorCode, RunFinished, TokenUsage};
 use crate::protocol::id::ToolCallId;
@@ -203,23 +204,21 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
     }
 
     fn log_end(&self, status: RunStatus, code: Option<RunErrorCode>) {
-        let duration_ms = self.ports.clock().now_ms().saturating_sub(self.started_ms);
-        self.ports.log().line(
-            Level::Info,
-            "run_ended",
-            &[
-                ("runId", &self.setup.input.run_id),
-                ("threadId", &self.setup.input.thread_id),
-                ("agentId", &self.setup.agent.id),
-                ("provider", &self.setup.target.provider),
-                ("model", &self.setup.target.model),
-                ("status", &status.as_str()),
-                ("code", &code.map_or("", RunErrorCode::as_str)),
-                ("durationMs", &duration_ms),
-                ("toolCallCount", &self.call_count),
-                ("inputTokens", &self.usage.input_tokens.unwrap_or(0)),
-                ("outputTokens", &self.usage.output_tokens.unwrap_or(0)),
-            ],
-        );
+        let report = RunReport {
+            run_id: &self.setup.input.run_id,
+            thread_id: &self.setup.input.thread_id,
+            agent_id: &self.setup.agent.id,
+            provider: self.setup.target.provider,
+            model: &self.setup.target.model,
+            status,
+            code,
+            duration_ms: self.ports.clock().now_ms().saturating_sub(self.started_ms),
+            counts: self.counts,
+            usage: &self.usage,
+        };
+        let members = report.members();
+        let members: Vec<_> = members.iter().map(|(name, value)| (*name, &**value)).collect();
+        self.ports.log().line(Level::Info, "run_ended", &members);
+        self.ports.measure(&report);
     }
 }

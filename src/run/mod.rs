@@ -22,6 +22,7 @@ pub mod pace;
 pub mod plan;
 pub mod ports;
 pub mod prompt;
+pub mod report;
 pub mod server_calls;
 mod title;
 mod transcript;
@@ -54,6 +55,7 @@ use mailbox::ToolMailbox;
 use mcp_client::McpClient;
 use pace::Pace;
 use ports::{Clock, EventSink, IdSource, Level, Log, Ports};
+use report::RunCounts;
 use server_calls::Servers;
 
 /// Everything a run is made of before it starts.
@@ -169,7 +171,7 @@ struct Run<'a, P: Ports, S> {
     /// Results that came before their turn to be shown, in order of arrival.
     known_results: Vec<(ToolCallId, ToolResult)>,
     usage: TokenUsage,
-    call_count: u64,
+    counts: RunCounts,
     is_parked: bool,
     is_shortened: bool,
     started_ms: u64,
@@ -199,7 +201,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             conversation: Vec::new(),
             known_results: Vec::new(),
             usage: TokenUsage::default(),
-            call_count: 0,
+            counts: RunCounts::default(),
             is_parked: false,
             is_shortened: false,
             started_ms: ports.clock().now_ms(),
@@ -325,6 +327,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         let max_steps = self.setup.agent.max_steps.max(1);
         for step in 1..=max_steps {
             self.emitter.begin_step()?;
+            self.counts.step_count += 1;
             self.are_tools_withheld = step == max_steps;
             let answer = self.ask_within_context(step).await?;
             if answer.finish == Some(FinishReason::ContentFilter) {

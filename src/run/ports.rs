@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use super::mcp_lists::McpLists;
+use super::report::RunReport;
 use crate::protocol::event::Event;
 use crate::protocol::id::MessageId;
 use crate::provider::HttpRequest;
@@ -35,6 +36,9 @@ pub trait Ports {
     fn log(&self) -> &Self::Log;
     /// What MCP servers offer, as remembered.
     fn mcp_lists(&self) -> &McpLists;
+
+    /// Takes the numbers of a run that has ended; nobody may want them.
+    fn measure(&self, _report: &RunReport<'_>) {}
 
     /// Keeps an end batch the database refused, in storage of the object's own, to be delivered later and in order.
     /// Source: contract 2.3.

@@ -12,6 +12,7 @@ const shared = suite();
 const ROUTES = {
   "": ["GET"],
   "/openapi.json": ["GET"],
+  "/health": ["GET"],
   "/run": ["POST"],
   "/runs/r/tool-calls/c/result": ["POST"],
   "/threads": ["GET", "POST"],

@@ -156,6 +156,10 @@ fn every_event_is_described_with_its_members() {
     assert_described(&document, "OutcomeCancelled", &[json!(Outcome::Cancelled)]);
 }
 
+fn checks() -> Value {
+    json!({"database": "failing", "search": "absent", "object": "ok", "agents": {"a": "not_configured"}})
+}
+
 #[test]
 fn every_error_body_is_described() {
     let issue = Issue {
@@ -167,6 +171,7 @@ fn every_error_body_is_described() {
         ApiError::invalid_query(vec![issue]),
         ApiError::run_conflict("running", &ThreadId::new("t"), "/runs/r/events".to_owned()),
         ApiError::generation_changed(1),
+        ApiError::unhealthy(checks()),
     ];
     let bodies: Vec<Value> = errors.iter().map(|error| parsed(&error.body())).collect();
     let document = described();
@@ -292,6 +297,9 @@ fn every_other_answer_is_described() {
         "Service",
         &[parsed(&reply::service("io-bridge", "1.2.3", 4))],
     );
+    let health = [None, Some(checks())].map(|checks| parsed(&reply::health("ok", checks)));
+    assert_described(&document, "Health", &health);
+    assert_described(&document, "HealthChecks", &[checks()]);
     let taken = reply::result_taken(&RunId::new("r"), &ToolCallId::new("c"));
     assert_described(&document, "ResultTaken", &[parsed(&taken)]);
     let agent = Agent {

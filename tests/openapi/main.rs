@@ -169,7 +169,7 @@ fn complaints<T>(read: impl Fn(&Query) -> Result<T, ApiError>, names: &BTreeSet<
 fn every_query_parameter_is_described_where_it_is_read() {
     let document = described();
     let operations = operations(&document);
-    let by_id: BTreeMap<&str, BTreeSet<String>> = operations
+    let mut by_id: BTreeMap<&str, BTreeSet<String>> = operations
         .iter()
         .map(|(_, _, it)| {
             (
@@ -182,6 +182,19 @@ fn every_query_parameter_is_described_where_it_is_read() {
     let mut threads = complaints(|query| query.thread_list(ResourceId::new("ada")), &all);
     // Any text may be a cursor; the store refuses those it did not write.
     threads.insert("cursor".to_owned());
+    assert_eq!(by_id["readHealth"], complaints(Query::deep_health, &all));
+    // Any agent may be named on a thread route.
+    for id in [
+        "listThreads",
+        "createThread",
+        "readThread",
+        "updateThread",
+        "deleteThread",
+        "listMessages",
+        "exportThread",
+    ] {
+        assert!(by_id.get_mut(id).unwrap().remove("agentId"), "{id}");
+    }
     assert_eq!(by_id["listThreads"], threads);
     let messages = |query: &Query| query.message_list(ThreadId::new("t"), MessageForm::Mastra);
     assert_eq!(by_id["listMessages"], complaints(messages, &all));
@@ -273,7 +286,7 @@ fn every_member_of_a_body_is_described() {
         (
             include_str!("../../src/api/body.rs"),
             &["NewThread", "ThreadPatch", "CancelBody", "Erasure"],
-            &["messages", "tools"],
+            &["identity", "messages", "tools"],
             &["resourceId"],
         ),
         (

@@ -19,6 +19,16 @@ const CONFIG_FILE = path.join(PROJECT, "wrangler.toml");
 /** The page every test request claims to come from. */
 export const ORIGIN = "https://app.example";
 
+/** Takes data points as Analytics Engine does, and gives them back. */
+const DATASET = `
+import { WorkerEntrypoint } from "cloudflare:workers";
+const points = [];
+export class Dataset extends WorkerEntrypoint {
+  writeDataPoint(point) { points.push(point); }
+}
+export default { fetch: () => Response.json(points) };
+`;
+
 /** A test's agents as the variable that puts them beside those of agents.toml. */
 const agentsVariable = (agents) => ({ AGENTS: Object.fromEntries(agents.map(({ id, ...keys }) => [id, keys])) });
 
@@ -26,9 +36,9 @@ const agentsVariable = (agents) => ({ AGENTS: Object.fromEntries(agents.map(({ i
  * Starts the Worker.
  *
  * `vars` and `secrets` come on top of wrangler.toml's; `without` names bindings to leave out; `breakable` takes the build
- * with the commands of `Worker.break`; `search` binds a search index; `stateFolder` keeps D1 and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI.
+ * with the commands of `Worker.break`; `search` binds a search index; `metrics` binds a data set and gives its `points`; `stateFolder` keeps D1 and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI.
  */
-export async function startWorker({ agents, vars = {}, secrets = {}, without = [], breakable = false, search = false, stateFolder, ai } = {}) {
+export async function startWorker({ agents, vars = {}, secrets = {}, without = [], breakable = false, search = false, metrics = false, stateFolder, ai } = {}) {
   const { workerOptions, main: shipped } = unstable_getMiniflareWorkerOptions(CONFIG_FILE);
   const main = breakable ? path.join(PROJECT, "build-test", path.basename(shipped)) : shipped;
   assert.ok(existsSync(main), `the Worker is not built: ${path.relative(PROJECT, main)} is missing`);
@@ -49,9 +59,11 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
         modulesRoot: path.dirname(main),
         modules: modules(main),
         bindings: { ...fromConfig.bindings, ...(agents ? agentsVariable(agents) : {}), ...vars, ...secrets },
+        ...(metrics ? { serviceBindings: { METRICS: { name: "metrics", entrypoint: "Dataset" } } } : {}),
         ...(ai ? { ai: { binding: "AI", remoteProxyConnectionString: new URL(ai) } } : {}),
         unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
       },
+      ...(metrics ? [{ name: "metrics", modules: true, script: DATASET, compatibilityDate: fromConfig.compatibilityDate }] : []),
     ],
   });
   options.resourcePersistencePath = stateFolder;
@@ -69,6 +81,7 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
     lines,
     database,
     search: index,
+    points: async () => (await (await miniflare.getWorker("metrics")).fetch("http://metrics/")).json(),
     // What a cron trigger does.
     tick: async () => assert.equal((await (await miniflare.getWorker()).scheduled()).outcome, "ok"),
     stop: () => miniflare.dispose(),
