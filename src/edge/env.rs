@@ -54,7 +54,7 @@ fn load(env: &Env) -> Result<Settings, ConfigError> {
     let config = Config::load(&variables(env))?;
     if config.auth == Auth::None && !config.allow_unauthenticated {
         // Once per isolate: loud, but not on every request.
-        let log = ConsoleLog::new(Level::Warn);
+        let log = ConsoleLog::new(level(config.log_level));
         log.line(
             Level::Warn,
             "unauthenticated",
@@ -116,13 +116,17 @@ pub fn run_objects(env: &Env) -> Option<RunObjects> {
 
 /// From which level on log lines are written; all that are worth a look while the configuration is wrong.
 pub fn log(env: &Env) -> ConsoleLog {
-    let level = settings(env).map_or(LogLevel::Info, |settings| settings.config.log_level);
-    ConsoleLog::new(match level {
+    let least = settings(env).map_or(LogLevel::Info, |settings| settings.config.log_level);
+    ConsoleLog::new(level(least))
+}
+
+fn level(level: LogLevel) -> Level {
+    match level {
         LogLevel::Debug => Level::Debug,
         LogLevel::Info => Level::Info,
         LogLevel::Warn => Level::Warn,
         LogLevel::Error => Level::Error,
-    })
+    }
 }
 
 /// An agent's upstream with its key.

@@ -12,6 +12,8 @@ const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/;
 const shared = suite({
   agents: (stub) => [stub(), stub({ id: "with-tools", tools: ["weather"] }), stub({ id: "with-mcp", tools: ["weather"], mcp: ["elsewhere"] })],
   vars: ({ url }) => ({
+    // Without it each isolate begins with a warning.
+    ALLOW_UNAUTHENTICATED: true,
     TOOLS: { weather: { description: "The weather.", url: `${url}/weather`, allowPrivate: true } },
     MCP_SERVERS: { elsewhere: { url: `${url}/mcp`, allowPrivate: true } },
   }),
