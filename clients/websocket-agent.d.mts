@@ -13,8 +13,10 @@ export interface Rejection {
 
 /** Takes the place of `HttpAgent`; its runs go over a WebSocket. */
 export declare class WebSocketAgent extends HttpAgent {
-  constructor(config: HttpAgentConfig & { onRejected?: (rejection: Rejection) => void });
+  constructor(config: HttpAgentConfig & { onRejected?: (rejection: Rejection) => void; pingMs?: number });
   onRejected: (rejection: Rejection) => void;
+  /** How often the connection is kept alive, in milliseconds; 0 = never, default 20 s. */
+  pingMs: number;
   /** The socket of the last run. */
   socket: WebSocket | undefined;
   /** Answers a call of the run under way. Throws when there is none. */

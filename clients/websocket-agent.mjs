@@ -10,13 +10,22 @@ const DONE = 1000;
 const REFUSED_MIN = 4400;
 const REFUSED_MAX = 4599;
 
+const PING = JSON.stringify({ type: "PING" });
+const PONG = JSON.stringify({ type: "PONG" });
+// Well below the minute after which proxies drop a silent connection.
+const PING_MS = 20_000;
+
 const encoder = new TextEncoder();
 
 export class WebSocketAgent extends HttpAgent {
-  /** As HttpAgent's; besides `onRejected`, told of every result the server did not take. */
-  constructor({ onRejected = () => {}, ...config }) {
+  /**
+   * As HttpAgent's; besides `onRejected`, told of every result the server did not take, and `pingMs`, how often the
+   * connection is kept alive (0 = never).
+   */
+  constructor({ onRejected = () => {}, pingMs = PING_MS, ...config }) {
     super(config);
     this.onRejected = onRejected;
+    this.pingMs = pingMs;
     this.socket = undefined;
     // HttpAgent's own seam: how the stream is read stays its affair.
     this.fetch = overSocket(this);
@@ -30,7 +39,7 @@ export class WebSocketAgent extends HttpAgent {
 
   clone() {
     const copy = super.clone();
-    return Object.assign(copy, { onRejected: this.onRejected, socket: undefined, fetch: overSocket(copy) });
+    return Object.assign(copy, { onRejected: this.onRejected, pingMs: this.pingMs, socket: undefined, fetch: overSocket(copy) });
   }
 }
 
@@ -68,14 +77,19 @@ function exchange(agent, url, { body, headers, signal }) {
       fail(signal.reason);
       socket.close(DONE);
     });
-    socket.addEventListener("open", () => socket.send(body));
+    let pinging;
+    socket.addEventListener("open", () => {
+      socket.send(body);
+      if (agent.pingMs > 0) pinging = setInterval(() => socket.send(PING), agent.pingMs);
+    });
     socket.addEventListener("message", ({ data }) => {
-      if (isOver) return;
+      if (isOver || data === PONG) return;
       if (data.startsWith('{"type":"REJECTED"')) return agent.onRejected(JSON.parse(data));
       stream.enqueue(encoder.encode(`data: ${data}\n\n`));
       answer(200, "text/event-stream", events);
     });
     socket.addEventListener("close", ({ code, reason }) => {
+      clearInterval(pinging);
       if (code === DONE) end(() => stream.close());
       else if (code >= REFUSED_MIN && code <= REFUSED_MAX) end(() => answer(code - 4000, "application/json", errorBody(reason)));
       else fail(new Error(`the run was cut off (${code})`));

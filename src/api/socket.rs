@@ -43,6 +43,19 @@ pub fn protocol_token(protocols: Option<&str>) -> Option<&str> {
     protocols.next().filter(|token| !token.is_empty())
 }
 
+/// What a PING is answered with.
+pub const PONG: &str = r#"{"type":"PONG"}"#;
+
+/// A frame of a client, after its input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientFrame {
+    /// `{"type":"PING"}`: keeps the connection alive where a proxy drops silent ones. Pages cannot send the pings of the
+    /// protocol below, and the platform cannot either.
+    Ping,
+    /// Everything else: a result, or what is refused as one.
+    Result(ResultFrame),
+}
+
 /// A frame `{"type":"TOOL_RESULT","toolCallId","result"}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultFrame {
@@ -70,23 +83,31 @@ impl From<ApiError> for ApiErrorBody {
     }
 }
 
-impl ResultFrame {
-    /// Reads a frame. `error` and `isError` may stand where a POST may have them (D16).
+impl ClientFrame {
+    /// Reads a frame.
     pub fn read(text: &str) -> Self {
         let mut object = match Object::parse(text) {
             Ok(object) => object,
             Err(fault) => {
-                let body = Err(ApiError::from(fault).into());
-                return Self {
+                return Self::Result(ResultFrame {
                     tool_call_id: None,
-                    body,
-                };
+                    body: Err(ApiError::from(fault).into()),
+                });
             }
         };
         let mut report = Report::default();
-        if object.take("type") != Some(json!("TOOL_RESULT")) {
-            report.issue(object.path("type"), "must be TOOL_RESULT");
+        match object.take("type").as_ref().and_then(Value::as_str) {
+            Some("PING") => return Self::Ping,
+            Some("TOOL_RESULT") => {}
+            Some(_) | None => report.issue(object.path("type"), "must be TOOL_RESULT or PING"),
         }
+        Self::Result(ResultFrame::read(object, report))
+    }
+}
+
+impl ResultFrame {
+    /// `error` and `isError` may stand where a POST may have them (D16).
+    fn read(mut object: Object<'_>, mut report: Report) -> Self {
         let tool_call_id = object.required_string("toolCallId", &mut report);
         if !object.has("result") && !object.has("error") {
             report.issue(object.path("result"), "is required");
@@ -177,7 +198,9 @@ mod tests {
     #[test]
     fn a_result_frame_is_the_body_of_a_post() {
         let read = |text: &str| {
-            let ResultFrame { tool_call_id, body } = ResultFrame::read(text);
+            let ClientFrame::Result(ResultFrame { tool_call_id, body }) = ClientFrame::read(text) else {
+                unreachable!("{text} is no ping");
+            };
             (tool_call_id, body.map_err(|error| error.body))
         };
         let taken = |id: &str, body: &str| (Some(id.to_owned()), Ok(body.to_owned()));
@@ -199,13 +222,20 @@ mod tests {
             fault,
             Err(concat!(
                 r#"{"error":"The request body is not valid.","code":"invalid_body","issues":["#,
-                r#"{"field":"/type","message":"must be TOOL_RESULT"},{"field":"/result","message":"is required"}]}"#
+                r#"{"field":"/type","message":"must be TOOL_RESULT or PING"},{"field":"/result","message":"is required"}]}"#
             )
             .to_owned())
         );
         let (id, fault) = read("hello");
         assert_eq!(id, None);
         assert!(fault.is_err());
+    }
+
+    #[test]
+    fn a_ping_is_one_whatever_comes_with_it() {
+        for ping in [r#"{"type":"PING"}"#, r#" {"id":1,"type":"PING","result":2} "#] {
+            assert_eq!(ClientFrame::read(ping), ClientFrame::Ping);
+        }
     }
 
     #[test]

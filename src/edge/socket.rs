@@ -28,7 +28,7 @@ use crate::api::auth::Principal;
 use crate::api::error::ApiError;
 use crate::api::route::{self, result_path};
 use crate::api::socket::{
-    ApiErrorBody, CLOSE_BROKEN, CLOSE_DONE, ResultFrame, TOKEN_PROTOCOL, close_code, close_reason,
+    ApiErrorBody, CLOSE_BROKEN, CLOSE_DONE, ClientFrame, PONG, TOKEN_PROTOCOL, close_code, close_reason,
     protocol_token, rejected,
 };
 use crate::binding::sse_decoder::SseDecoder;
@@ -176,10 +176,15 @@ impl Line {
         principal: &Option<Principal>,
     ) {
         while let Some(frame) = frames.next().await {
-            let result = match frame {
-                Frame::Text(text) => ResultFrame::read(&text),
+            let frame = match frame {
+                Frame::Text(text) => ClientFrame::read(&text),
                 // Read as what it is not: the rejection says so.
-                Frame::Binary => ResultFrame::read(""),
+                Frame::Binary => ClientFrame::read(""),
+            };
+            let result = match frame {
+                ClientFrame::Result(result) => result,
+                ClientFrame::Ping if socket.send_with_str(PONG).is_ok() => continue,
+                ClientFrame::Ping => return,
             };
             let id = result.tool_call_id.as_deref();
             let refused = match (id, result.body) {

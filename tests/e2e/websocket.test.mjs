@@ -89,6 +89,18 @@ test("a result that is refused is answered and disturbs nothing", async () => {
   assert.deepEqual(results.map(({ content }) => content), ["first", "second"]);
 });
 
+test("a ping is answered and is no part of the run", async () => {
+  shared.upstream.reply(calls([["ask", {}]]));
+  shared.upstream.reply(says("Thanks."));
+  const socket = open(runInput({ tools: [tool("ask")] }));
+  const { toolCallId } = await socket.until("TOOL_CALL_END");
+  for (let count = 0; count < 3; count += 1) await socket.ping();
+  socket.sendResult(toolCallId, "42");
+  await socket.ping();
+  assert.equal((await socket.rest()).at(-1).type, "RUN_FINISHED");
+  assert.deepEqual(socket.rejections, []);
+});
+
 test("a refused input closes with the status in the code and the error as reason", async (t) => {
   const cases = [
     ["no JSON", { first: "hello" }, 4400, /^\{"error":".*","code":"invalid_json"\}$/],

@@ -14,6 +14,7 @@ export class Socket {
   #arrived = [];
   #wake = () => {};
   #close;
+  #pongCount = 0;
 
   constructor(worker, input, { query = "", protocols = [], first } = {}) {
     this.#input = input;
@@ -65,6 +66,16 @@ export class Socket {
     this.#socket.send(typeof frame === "string" || frame instanceof Uint8Array ? frame : JSON.stringify(frame));
   }
 
+  /** Sends a PING and waits for its PONG; events may come before it. */
+  async ping() {
+    const before = this.#pongCount;
+    this.send({ type: "PING" });
+    while (this.#pongCount === before) {
+      assert.equal(this.#close, undefined, "the socket was closed before PONG");
+      await new Promise((resolve) => (this.#wake = resolve));
+    }
+  }
+
   sendResult(toolCallId, result) {
     this.send({ type: "TOOL_RESULT", toolCallId, result });
   }
@@ -93,7 +104,8 @@ export class Socket {
   #arrive(data) {
     assert.equal(typeof data, "string", "events are text frames");
     assert.ok(!data.includes("\n"), "a frame of more than one line");
-    this.#arrived.push(JSON.parse(data));
+    if (data === '{"type":"PONG"}') this.#pongCount += 1;
+    else this.#arrived.push(JSON.parse(data));
     this.#wake();
   }
 }
