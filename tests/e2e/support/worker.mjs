@@ -36,9 +36,10 @@ const agentsVariable = (agents) => ({ AGENTS: Object.fromEntries(agents.map(({ i
  * Starts the Worker.
  *
  * `vars` and `secrets` come on top of wrangler.toml's; `without` names bindings to leave out; `breakable` takes the build
- * with the commands of `Worker.break`; `search` binds a search index; `metrics` binds a data set and gives its `points`; `stateFolder` keeps D1 and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI.
+ * with the commands of `Worker.break`; `search` binds a search index; `metrics` binds a data set and gives its `points`; `stateFolder` keeps D1 and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI;
+ * `front` is the text of a module that stands in front of the Worker's own, `./index.js`.
  */
-export async function startWorker({ agents, vars = {}, secrets = {}, without = [], breakable = false, search = false, metrics = false, stateFolder, ai } = {}) {
+export async function startWorker({ agents, vars = {}, secrets = {}, without = [], breakable = false, search = false, metrics = false, stateFolder, ai, front } = {}) {
   const { workerOptions, main: shipped } = unstable_getMiniflareWorkerOptions(CONFIG_FILE);
   const main = breakable ? path.join(PROJECT, "build-test", path.basename(shipped)) : shipped;
   assert.ok(existsSync(main), `the Worker is not built: ${path.relative(PROJECT, main)} is missing`);
@@ -57,7 +58,7 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
         durableObjects: withoutKeys(fromConfig.durableObjects, without),
         name: "io-bridge",
         modulesRoot: path.dirname(main),
-        modules: modules(main),
+        modules: modules(main, front),
         bindings: { ...fromConfig.bindings, ...(agents ? agentsVariable(agents) : {}), ...vars, ...secrets },
         ...(metrics ? { serviceBindings: { METRICS: { name: "metrics", entrypoint: "Dataset" } } } : {}),
         ...(ai ? { ai: { binding: "AI", remoteProxyConnectionString: new URL(ai) } } : {}),
@@ -149,14 +150,15 @@ function withoutKeys(record, keys) {
   return Object.fromEntries(Object.entries(record ?? {}).filter(([key]) => !keys.includes(key)));
 }
 
-function modules(main) {
+function modules(main, front) {
   const root = path.dirname(main);
   const files = readdirSync(root, { recursive: true }).map((name) => path.join(root, name));
   const others = files.filter((file) => file !== main && /\.(js|mjs|wasm)$/.test(file));
-  return [main, ...others].map((file) => ({
+  const own = [main, ...others].map((file) => ({
     type: file.endsWith(".wasm") ? "CompiledWasm" : "ESModule",
     path: file,
   }));
+  return front ? [{ type: "ESModule", path: path.join(root, "front.js"), contents: front }, ...own] : own;
 }
 
 async function applyMigrations(database, folder) {

@@ -1,0 +1,95 @@
+// Everything that is measured, and how to start it.
+
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { nowMs } from "../clock.mjs";
+import { postJson } from "../client/recording.mjs";
+import { startProcess } from "../process.mjs";
+import { agUiContender } from "./ag-ui.mjs";
+import { aiChat } from "./ai-chat.mjs";
+import { direct, passThrough } from "./chat-completions.mjs";
+
+const folder = new URL("../", import.meta.url);
+
+// Objects and databases of Miniflare live in temporary files. Not the disk of this machine is to be measured.
+const storageInMemory = existsSync("/dev/shm") ? { TMPDIR: "/dev/shm" } : {};
+
+const ours = agUiContender(
+  {
+    name: "io-bridge",
+    label: "io-bridge",
+    role: "ours",
+    runtime: "workerd",
+    server: "servers/io-bridge.mjs",
+    canStore: true,
+    /** The result goes into the run that waits for it; the same stream goes on. */
+    async answerCall(server, { result, ...run }) {
+      const recording = await ours.open(server, run);
+      const { event } = await recording.until(({ type }) => type === "TOOL_CALL_END");
+      const [{ event: started }] = recording.read();
+      recording.startMs = nowMs();
+      await postJson(`${server.url}/runs/${started.runId}/tool-calls/${event.toolCallId}/result`, { result });
+      return recording;
+    },
+  },
+  "/run",
+  { agentId: "bench" },
+);
+
+const jsWorker = agUiContender(
+  {
+    name: "js-worker",
+    label: "hand-written JS Worker",
+    role: "yardstick",
+    runtime: "workerd",
+    server: "servers/js-worker.mjs",
+    canStore: true,
+    answerCall: undefined,
+  },
+  "",
+);
+
+const mastra = agUiContender(
+  {
+    name: "mastra",
+    label: "Mastra with @ag-ui/mastra",
+    role: "peer",
+    runtime: "node",
+    server: "peers/mastra/server.mjs",
+    packages: { folder: "peers/mastra", shown: ["@ag-ui/mastra", "@mastra/core", "@mastra/hono"] },
+    canStore: true,
+  },
+  ({ owner }) => (owner ? "/rememberer" : "/helper"),
+);
+
+const copilotKit = agUiContender(
+  {
+    name: "copilotkit",
+    label: "CopilotKit runtime",
+    role: "peer",
+    runtime: "node",
+    server: "peers/copilotkit/server.mjs",
+    packages: { folder: "peers/copilotkit", shown: ["@copilotkit/runtime"] },
+    env: { COPILOTKIT_TELEMETRY_DISABLED: "true", DO_NOT_TRACK: "1" },
+  },
+  "/agent/default/run",
+);
+
+/** Ours first, then what it is held against, then the floors. */
+export const contenders = [ours, jsWorker, mastra, copilotKit, aiChat, passThrough, direct];
+
+/** Starts a contender in a process of its own; `env` is for this start alone. */
+export function start(contender, upstreamUrl, more = {}) {
+  if (contender.start) return contender.start(upstreamUrl);
+  const env = { UPSTREAM: upstreamUrl, NODE_ENV: "production", ...storageInMemory, ...contender.env, ...more };
+  return startProcess(fileURLToPath(new URL(contender.server, folder)), { env });
+}
+
+/** The versions of a peer's packages that are installed. */
+export function versions({ packages }) {
+  if (!packages) return {};
+  const read = (name) => new URL(`${packages.folder}/node_modules/${name}/package.json`, folder);
+  return Object.fromEntries(
+    packages.shown.filter((name) => existsSync(read(name))).map((name) => [name, JSON.parse(readFileSync(read(name))).version]),
+  );
+}

@@ -1,0 +1,81 @@
+// The Workers as the files that are deployed, and what those weigh.
+
+import { existsSync, readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import { buildSync } from "esbuild";
+import { fileURLToPath } from "node:url";
+import { contenders } from "../contenders/index.mjs";
+import { bundleAiChat } from "../peers/ai-chat/bundle.mjs";
+
+const bench = (name) => fileURLToPath(new URL(`../${name}`, import.meta.url));
+const named = (name) => contenders.find((contender) => contender.name === name);
+
+const minified = (name) =>
+  buildSync({ entryPoints: [bench(name)], bundle: true, minify: true, write: false, format: "esm", external: ["cloudflare:*"] })
+    .outputFiles[0].text;
+
+const text = (name, value) => `(name = ${JSON.stringify(name)}, text = ${JSON.stringify(value)})`;
+
+/** The Workers, each with its files, its objects and its bindings, in the terms of workerd's configuration. */
+export async function bundles(upstreamUrl = "") {
+  const upstream = text("UPSTREAM", upstreamUrl);
+  const agents = JSON.stringify({ bench: { provider: "openai", model: "stub-1", baseUrl: `${upstreamUrl}/v1` } });
+  const single = (contents) => [{ name: "index.js", contents }];
+  const all = [
+    {
+      key: "io-bridge",
+      label: "io-bridge",
+      contender: named("io-bridge"),
+      prefix: "/io-bridge",
+      worker: {
+        modules: [
+          { name: "index.js", contents: readFileSync(bench("../build/index.js")) },
+          { name: "index_bg.wasm", contents: readFileSync(bench("../build/index_bg.wasm")), isWasm: true },
+        ],
+        objects: [{ binding: "RUNS", className: "RunObject" }],
+        flags: ["no_nodejs_compat", "no_nodejs_compat_v2"],
+        bindings: [text("OPENAI_API_KEY", "unused"), `(name = "AGENTS", json = ${JSON.stringify(agents)})`],
+      },
+    },
+    { key: "trivial", label: "trivial JS Worker", worker: { modules: single(minified("workers/trivial.mjs")) } },
+    {
+      key: "js-worker",
+      label: "hand-written JS Worker",
+      contender: named("js-worker"),
+      worker: {
+        modules: single(minified("workers/js-worker.mjs")),
+        objects: [{ binding: "RUNS", className: "RunObject" }],
+        bindings: [upstream],
+      },
+    },
+  ];
+  if (!existsSync(bench("peers/ai-chat/node_modules"))) return all;
+  return [
+    ...all,
+    {
+      key: "ai-chat",
+      label: "Cloudflare AI Chat",
+      contender: named("ai-chat"),
+      prefix: "/",
+      worker: {
+        modules: single(await bundleAiChat()),
+        objects: [{ binding: "ChatAgent", className: "ChatAgent" }],
+        bindings: [upstream],
+      },
+    },
+  ];
+}
+
+/** What each weighs, plain and gzipped. */
+export async function bundleSizes() {
+  return (await bundles()).map(({ key, label, worker }) => {
+    const files = worker.modules.map(({ contents }) => Buffer.from(contents));
+    const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
+    return {
+      key,
+      label,
+      plainBytes: sum(files.map(({ length }) => length)),
+      gzipBytes: sum(files.map((file) => gzipSync(file, { level: 9 }).length)),
+    };
+  });
+}

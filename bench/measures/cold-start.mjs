@@ -1,0 +1,125 @@
+// How long a fresh process takes to its first answer, and to the first text of its first run.
+//
+// Workers start in plain `workerd serve`, since Miniflare's own start would hide theirs; objects keep nothing on disk
+// and D1 is not bound, so the run is a stateless one.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { nowMs } from "../clock.mjs";
+import { start } from "../contenders/index.mjs";
+import { sceneText } from "../mock/scene.mjs";
+import { spread } from "../statistics.mjs";
+import { bundles } from "./bundles.mjs";
+
+const SCENE = { kind: "say", deltaCount: 20 };
+const COMPATIBILITY_DATE = "2026-11-01";
+
+const quoted = (text) => JSON.stringify(text);
+
+/** A configuration of workerd with one Worker. */
+function config({ modules, objects = [], flags = [], bindings = [] }) {
+  const list = (items) => `[${items.join(", ")}]`;
+  const module = ({ name, isWasm }) => `(name = ${quoted(name)}, ${isWasm ? "wasm" : "esModule"} = embed ${quoted(name)})`;
+  const namespaces = objects.map(({ className }) => `(className = ${quoted(className)}, uniqueKey = ${quoted(className)}, enableSql = true)`);
+  const objectBindings = objects.map(({ binding, className }) => `(name = ${quoted(binding)}, durableObjectNamespace = ${quoted(className)})`);
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "main", worker = .main),
+    (name = "internet", network = (allow = ["public", "private", "local"])),
+  ],
+  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
+);
+const main :Workerd.Worker = (
+  compatibilityDate = ${quoted(COMPATIBILITY_DATE)},
+  compatibilityFlags = ${list(flags.map(quoted))},
+  modules = ${list(modules.map(module))},
+  bindings = ${list([...objectBindings, ...bindings])},
+  durableObjectNamespaces = ${list(namespaces)},
+  ${objects.length > 0 ? "durableObjectStorage = (inMemory = void)," : ""}
+);
+`;
+}
+
+/** Starts workerd and gives its address once it listens. */
+async function startWorkerd(folder) {
+  const child = spawn("workerd", ["serve", "--experimental", "--control-fd=3", path.join(folder, "config.capnp")], {
+    stdio: ["ignore", "ignore", "pipe", "pipe"],
+  });
+  let errors = "";
+  child.stderr.on("data", (piece) => (errors += piece));
+  const [line] = await Promise.race([
+    once(child.stdio[3], "data"),
+    once(child, "exit").then(([code]) => assert.fail(`workerd ended with code ${code}: ${errors}`)),
+  ]);
+  return {
+    url: `http://127.0.0.1:${JSON.parse(String(line).split("\n")[0]).port}`,
+    async stop() {
+      const gone = once(child, "exit");
+      child.kill("SIGKILL");
+      await gone;
+    },
+  };
+}
+
+/** Reads one answer and gives when it was whole. */
+async function answerAt(url) {
+  const response = await fetch(url);
+  await response.arrayBuffer();
+  return nowMs();
+}
+
+async function firstTextAt(contender, server) {
+  const recording = await contender.open(server, { text: sceneText(SCENE) });
+  const { atMs } = await recording.until((event) => contender.textOf(event) !== undefined);
+  await recording.done;
+  return atMs;
+}
+
+export async function coldStart({ contenders, mock, size }) {
+  const rows = [];
+  const folders = [];
+  const workers = await bundles(mock.url);
+  for (const { key, label, worker, contender, prefix = "" } of workers) {
+    const folder = mkdtempSync(path.join(tmpdir(), "io-bridge-bench-"));
+    folders.push(folder);
+    for (const { name, contents } of worker.modules) writeFileSync(path.join(folder, name), contents);
+    writeFileSync(path.join(folder, "config.capnp"), config(worker));
+    const startServer = async () => {
+      const server = await startWorkerd(folder);
+      return { ...server, url: server.url + prefix };
+    };
+    rows.push({ key, label, startServer, contender, answers: [], texts: [] });
+  }
+  for (const contender of contenders.filter(({ runtime }) => runtime === "node")) {
+    rows.push({ key: contender.name, label: contender.label, startServer: () => start(contender, mock.url), contender, answers: [], texts: [] });
+  }
+  try {
+    for (let round = 0; round < size.coldRounds; round += 1) for (const row of rows) await measure(row);
+  } finally {
+    for (const folder of folders) rmSync(folder, { recursive: true });
+  }
+  return rows.map(({ key, label, answers, texts }) => ({
+    key,
+    label,
+    firstAnswerMs: spread(answers),
+    firstTextMs: texts.length > 0 ? spread(texts) : undefined,
+  }));
+}
+
+/** Two fresh processes: one asked for an answer, one for a run. */
+async function measure({ startServer, contender, answers, texts }) {
+  let startMs = nowMs();
+  let server = await startServer();
+  answers.push((await answerAt(server.url)) - startMs);
+  await server.stop();
+  if (!contender) return;
+  startMs = nowMs();
+  server = await startServer();
+  texts.push((await firstTextAt(contender, server)) - startMs);
+  await server.stop();
+}

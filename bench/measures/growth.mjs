@@ -1,0 +1,77 @@
+// How the times of a run grow with what it is given: nothing may grow faster than its input.
+
+import { randomUUID } from "node:crypto";
+import { TOOL } from "../mock/scene.mjs";
+import { growthPower, median } from "../statistics.mjs";
+import { runToEnd } from "./run.mjs";
+
+const SAY = { kind: "say", deltaCount: 20 };
+
+const messages = (count) =>
+  Array.from({ length: count }, (_, index) => ({
+    id: randomUUID(),
+    role: index % 2 === 0 ? "user" : "assistant",
+    content: `Message ${index} of a long talk, with some words in it so that it is about as long as one is.`,
+  }));
+
+const tools = (count) => Array.from({ length: count }, (_, index) => ({ ...TOOL, name: `${TOOL.name}_${index}` }));
+
+/** What grows, at which points, and one run at a point; `prepare` is not timed. */
+const axes = {
+  "bytes of the user message": {
+    points: [1_000, 10_000, 100_000, 1_000_000],
+    run: (count) => ({ padding: "lorem ipsum ".repeat(Math.ceil(count / 12)).slice(0, count) }),
+  },
+  "messages of a history the client sends": {
+    points: [10, 100, 1000, 4000],
+    run: (count) => ({ history: messages(count) }),
+  },
+  "messages stored in the thread": {
+    points: [10, 100, 1000, 4000],
+    isStored: true,
+    async prepare(count, contender, server) {
+      const threadId = randomUUID();
+      const history = messages(count - 1);
+      await runToEnd(contender, server, SAY, { threadId, owner: "ada", history });
+      return { threadId, owner: "ada" };
+    },
+    run: (_, prepared) => prepared,
+  },
+  "declared tools": { points: [1, 10, 100, 500], run: (count) => ({ tools: tools(count) }) },
+  "parallel runs": { points: [1, 4, 16, 64], isParallel: true, run: () => ({}) },
+};
+
+/** First text and a flood at every point, in turns. */
+export async function growth({ contenders, servers, size }) {
+  const floodScene = { kind: "flood", deltaCount: size.growthDeltas };
+  const rows = [];
+  for (const [axis, { points, prepare, run, isParallel, isStored }] of Object.entries(axes)) {
+    for (const contender of contenders.filter(({ canStore }) => canStore || !isStored)) {
+      const server = servers[contender.name];
+      const measured = points.map((point) => ({ point, firstText: [], flood: [] }));
+      const prepared = new Map();
+      for (const point of points) prepared.set(point, await prepare?.(point, contender, server));
+      for (let round = -1; round < size.growthRounds; round += 1) {
+        for (const { point, firstText, flood } of measured) {
+          const parallel = isParallel ? point : 1;
+          const once = (scene) => together(parallel, () => runToEnd(contender, server, scene, run(point, prepared.get(point))));
+          const said = await once(SAY);
+          const flooded = await once(floodScene);
+          if (round < 0) continue;
+          firstText.push(Math.max(...said.map(({ firstTextMs }) => firstTextMs)));
+          flood.push(Math.max(...flooded.map(({ totalMs }) => totalMs)));
+        }
+      }
+      rows.push({ axis, key: contender.name, label: contender.label, ...curves(measured) });
+    }
+  }
+  return rows;
+}
+
+const together = (count, run) => Promise.all(Array.from({ length: count }, run));
+
+function curves(measured) {
+  const curve = (key) => measured.map((at) => [at.point, median(at[key])]);
+  const [firstTextMs, floodMs] = [curve("firstText"), curve("flood")];
+  return { firstTextMs, floodMs, firstTextPower: growthPower(firstTextMs), floodPower: growthPower(floodMs) };
+}

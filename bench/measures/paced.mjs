@@ -1,0 +1,83 @@
+// Many streams at once at the pace of a real model: how late each event is, and what a stream takes in memory.
+//
+// Every stream count gets a process of its own, since memory once taken is not given back.
+
+import { nowMs, pause } from "../clock.mjs";
+import { start } from "../contenders/index.mjs";
+import { PACE_MS, readStamp, sceneText } from "../mock/scene.mjs";
+import { memoryBytes } from "../process.mjs";
+import { median, quantile } from "../statistics.mjs";
+import { runToEnd } from "./run.mjs";
+
+const SETTLE_MS = 500;
+// What was written in the last moment need not have come.
+const GRACE_MS = 500;
+
+export async function paced({ contenders, mock, size }) {
+  const rows = [];
+  for (const streamCount of size.pacedStreams) {
+    const measured = contenders.map((contender) => ({ contender, rounds: [] }));
+    for (let round = 0; round < size.pacedRounds; round += 1) {
+      for (const { contender, rounds } of measured) rounds.push(await measure(contender, mock, streamCount, size));
+    }
+    for (const { contender, rounds } of measured) {
+      const of = (key) => median(rounds.map((round) => round[key]));
+      rows.push({
+        key: contender.name,
+        label: contender.label,
+        streamCount,
+        latencyMs: { p50: of("p50"), p99: of("p99") },
+        deliveredShare: of("deliveredShare"),
+        bytesPerStream: rounds[0].bytesPerStream === undefined ? undefined : of("bytesPerStream"),
+        rounds,
+      });
+    }
+  }
+  return rows;
+}
+
+async function measure(contender, mock, streamCount, { rampMs, holdMs, pacedWarmUp }) {
+  const server = await start(contender, mock.url);
+  try {
+    for (let at = 0; at < pacedWarmUp; at += 1) await runToEnd(contender, server, { kind: "say", deltaCount: 20 });
+    await pause(SETTLE_MS);
+    const memoryBefore = server.pid && memoryBytes(server.pid);
+    const startMs = nowMs();
+    const window = { fromMs: startMs + rampMs + SETTLE_MS, toMs: startMs + rampMs + holdMs - GRACE_MS };
+    const deltaCount = Math.ceil((rampMs + holdMs) / PACE_MS) + 50;
+    const opening = [];
+    for (let at = 0; at < streamCount; at += 1) {
+      opening.push(contender.open(server, { text: sceneText({ kind: "pace", deltaCount }) }));
+      await pause(Math.max(0, startMs + ((at + 1) * rampMs) / streamCount - nowMs()));
+    }
+    let memoryPeak = 0;
+    while (nowMs() < startMs + rampMs + holdMs) {
+      await pause(100);
+      if (server.pid) memoryPeak = Math.max(memoryPeak, memoryBytes(server.pid));
+    }
+    const recordings = (await Promise.race([Promise.allSettled(opening), pause(1000)]) ?? [])
+      .filter(({ status }) => status === "fulfilled")
+      .map(({ value }) => value);
+    const lateness = recordings.flatMap((recording) => latenesses(contender, recording, window));
+    for (const recording of recordings) recording.close();
+    const due = (streamCount * (window.toMs - window.fromMs)) / PACE_MS;
+    return {
+      p50: lateness.length > 0 ? quantile(lateness, 0.5) : Infinity,
+      p99: lateness.length > 0 ? quantile(lateness, 0.99) : Infinity,
+      deliveredShare: Math.min(1, lateness.length / due),
+      bytesPerStream: server.pid ? (memoryPeak - memoryBefore) / streamCount : undefined,
+    };
+  } finally {
+    await server.stop();
+  }
+}
+
+/** How late the events came that the model wrote inside the window. */
+function latenesses(contender, recording, { fromMs, toMs }) {
+  return recording.read().flatMap(({ atMs, event }) => {
+    const text = contender.textOf(event);
+    if (text === undefined) return [];
+    const writtenMs = readStamp(text);
+    return writtenMs >= fromMs && writtenMs <= toMs ? [atMs - writtenMs] : [];
+  });
+}

@@ -1,0 +1,95 @@
+// docs/benchmarks.md: the report of one run.
+
+import { markdown, tables } from "./tables.mjs";
+
+const section = ({ title, ...table }) => `### ${title}\n\n${markdown(table)}`;
+
+const sections = (results, ...names) =>
+  names.filter((name) => results[name]).flatMap((name) => tables({ [name]: results[name] }).map(section)).join("\n\n");
+
+const list = (entries) => entries.map((entry) => `- ${entry}`).join("\n");
+
+/** The whole page. */
+export function page({ machine, versions, seconds, size, targets, results }) {
+  return `# Benchmarks
+
+Written by \`make bench\`, from one run; the raw numbers are in [benchmarks.json](benchmarks.json). All processes of the run
+are on one machine, so figures are for comparing within a run, not for quoting alone.
+
+![Chart of the main figures](benchmarks.svg)
+
+## Targets
+
+${markdown(tables({ targets })[0])}
+
+## Machine
+
+${list([
+  `${machine.cores} cores of ${machine.processor}, ${machine.memoryGib} GiB`,
+  machine.system,
+  `workerd ${machine.workerd}, Miniflare ${machine.miniflare}, Node ${machine.node}, aimock ${machine.aimock}`,
+  Object.entries(versions).map(([name, version]) => `\`${name}\` ${version}`).join(", "),
+  `${machine.date}, load ${machine.loadAtStart} when it started, ${Math.round(seconds / 60)} minutes`,
+])}
+
+## What is compared
+
+${list([
+  "**io-bridge**: the release build, in workerd without a proxy in front. Every run lives in a Durable Object; *thread stored* runs keep their thread in D1 as well.",
+  "**hand-written JS Worker**: [`bench/workers/js-worker.mjs`](../bench/workers/js-worker.mjs), the least a good engineer would write for the same translation. *Thread stored*: in a Durable Object, one D1 batch at the start and one at the end.",
+  "**Mastra with @ag-ui/mastra**: a Mastra server on Hono, its agent's events encoded as they come, leaving out the CopilotKit runtime that `registerCopilotKit` would add. *Thread stored*: its memory, in an in-memory LibSQL.",
+  "**CopilotKit runtime**: its Hono handler with its `BuiltInAgent` and in-memory runner.",
+  "**Cloudflare AI Chat**: `AIChatAgent` in the same workerd, bundled and minified. It always stores its thread, in its object. Its WebSocket is open before a run's clock starts; for runs per second opening it counts.",
+  "**raw pass-through** and **the model, asked directly**: what runtime, sockets and this measuring client cost alone.",
+])}
+
+The model is [\`bench/mock/server.mjs\`](../bench/mock/server.mjs), in a process of its own; every server is another, and the
+client a third. Every run's joined text is compared with what the model said; a server that loses a word fails the benchmark.
+Contenders take turns, so that what else the machine does hits all. Figures are medians with the middle half of the values, or
+percentiles.
+
+## First text
+
+${size.firstTextRounds} runs of each in turns, of 20 deltas, each on a fresh thread; the clock starts with the request.
+
+${sections(results, "first-text", "aimock")}
+
+## Throughput
+
+Floods of ${size.floodDeltas.toLocaleString("en-US")} text deltas, from the request to the last byte. CPU time is that of the server's process (workerd or Node), from
+\`/proc\`.
+
+${sections(results, "flood", "throughput")}
+
+## Many streams
+
+Each stream has its own phase; an event is late by the time from the model's write to the client's read. Latencies are of
+events written in the ${((size.holdMs - 1000) / 1000).toFixed(1)} s in which all streams are open; a server that does not keep up has delivered less than 100 %
+of them by the end, and its true latencies are worse than shown. Memory is what the process grew by, per stream.
+
+${sections(results, "paced")}
+
+## Front-end tools
+
+The model calls a tool of the browser's. With io-bridge the result is POSTed into the run that waits, and the same stream goes
+on; the others end their answer and are asked again (AI Chat: over its open socket).
+
+${sections(results, "tool-loop")}
+
+## Cold start and size
+
+${size.coldRounds} fresh processes each. Workers start in plain \`workerd serve\`.
+
+${sections(results, "cold-start", "bundles")}
+
+## Growth
+
+The power is that between the two largest points: 1 is linear, 0 is not growing. \`Flood\` is ${size.growthDeltas.toLocaleString("en-US")} deltas per run.
+
+${sections(results, "growth")}
+
+## The bill
+
+What a run asks of Cloudflare, and what that costs: [cost.md](cost.md).
+`;
+}

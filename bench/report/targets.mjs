@@ -1,0 +1,93 @@
+// What the project wants to reach, judged by one run's results; a target whose measure was not taken is not judged.
+
+import { quantile } from "../statistics.mjs";
+
+const PEERS = ["mastra", "copilotkit", "ai-chat"];
+
+const times = (ratio) => `${ratio.toFixed(2)} x`;
+
+/** The row of a result. */
+const row = (rows, key) => rows?.find((candidate) => candidate.key === key);
+
+/** The best of the peers by a number. */
+function bestPeer(rows, valueOf, isBetter) {
+  const values = PEERS.map((key) => row(rows, key)).filter(Boolean).map(valueOf);
+  return values.length > 0 ? values.reduce((best, value) => (isBetter(value, best) ? value : best)) : undefined;
+}
+
+const larger = (a, b) => a > b;
+const smaller = (a, b) => a < b;
+
+/** A target on the ratio of ours to another value. */
+function ratio(name, target, ours, other, limit, isGood) {
+  const has = ours !== undefined && other !== undefined;
+  const measured = has ? ours / other : undefined;
+  return {
+    name,
+    target,
+    measured: has ? times(measured) : undefined,
+    isReached: has ? isGood(measured, limit) : undefined,
+  };
+}
+
+const atLeast = (value, limit) => value >= limit;
+const atMost = (value, limit) => value <= limit;
+
+function value(name, target, ours, limit, show) {
+  return {
+    name,
+    target,
+    measured: ours === undefined ? undefined : show(ours),
+    isReached: ours === undefined ? undefined : ours <= limit,
+  };
+}
+
+export function judgeTargets(results) {
+  const floods = results.flood;
+  const rate = (found) => found?.eventsPerSecond.median;
+  const first = results["first-text"];
+  const overhead = (found) => found?.overheadMs?.p50;
+  const storedText = (key, share) => row(first, `${key}, stored`)?.firstTextMs[share];
+  const runs = (found) => found?.runsPerSecond.median;
+  const next = (found) => found?.nextTextMs.p50;
+  const most = Math.max(...(results.paced ?? []).map(({ streamCount }) => streamCount));
+  const crowd = results.paced?.filter(({ streamCount }) => streamCount === most);
+  const late = (found) => found?.latencyMs.p99;
+  const floor = late(row(crowd, "direct"));
+  const added = (key) => (late(row(crowd, key)) === undefined || floor === undefined ? undefined : late(row(crowd, key)) - floor);
+  const size = row(results.bundles, "io-bridge")?.gzipBytes;
+  const cold = (key) => row(results["cold-start"], key)?.firstAnswerMs.median;
+  const coldOver = cold("io-bridge") === undefined ? undefined : cold("io-bridge") - cold("trivial");
+  return [
+    ratio("flood, events/s against the JS Worker", "2.0 x", rate(row(floods, "io-bridge")), rate(row(floods, "js-worker")), 2, atLeast),
+    ratio("flood against the best peer", "15 x", rate(row(floods, "io-bridge")), bestPeer(floods, rate, larger), 15, atLeast),
+    ratio("first text, persistent run, p50, against the JS Worker", "at most 1.1 x", storedText("io-bridge", "p50"), storedText("js-worker", "p50"), 1.1, atMost),
+    ratio("first text, persistent run, p95, against the JS Worker", "at most 1.1 x", storedText("io-bridge", "p95"), storedText("js-worker", "p95"), 1.1, atMost),
+    ratio("first text, stateless run, p50 over the model, against the best peer", "at most 0.25 x", overhead(row(first, "io-bridge")), bestPeer(first, overhead, smaller), 0.25, atMost),
+    ratio("runs/s at 8 clients, stateless, against the best peer", "4 x", runs(row(results.throughput, "io-bridge")), bestPeer(results.throughput, runs, larger), 4, atLeast),
+    ratio("result POST to next words, p50, against the best peer's second request", "at most 0.2 x", next(row(results["tool-loop"], "io-bridge")), bestPeer(results["tool-loop"], next, smaller), 0.2, atMost),
+    ratio(`${Number.isFinite(most) ? most : 500} paced streams: added p99 per event against the JS Worker`, "at most 1.1 x", added("io-bridge"), added("js-worker"), 1.1, atMost),
+    value("memory per stream at that", "60 KB", row(crowd, "io-bridge")?.bytesPerStream, 60_000, (bytes) => `${Math.round(bytes / 1000)} KB`),
+    value("bundle, gzipped", "400 KiB", size, 400 * 1024, (bytes) => `${Math.round(bytes / 1024)} KiB`),
+    value("cold start over a trivial JS Worker", "+25 ms", coldOver, 25, (ms) => `+${Math.round(ms)} ms`),
+    ...growthTargets(results.growth),
+  ];
+}
+
+// What the noise of a power between two points may be.
+const GROWTH_LIMIT = 1.15;
+
+function growthTargets(rows) {
+  const ours = rows?.filter(({ key }) => key === "io-bridge") ?? [];
+  if (ours.length === 0) return [];
+  const powers = ours.flatMap(({ firstTextPower, floodPower }) => [firstTextPower, floodPower]);
+  const worst = quantile(powers, 1);
+  return [
+    {
+      name: "growth with message length, history, tools, parallel runs",
+      target: "nothing worse than linear",
+      measured: `largest power ${worst.toFixed(2)}`,
+      isReached: worst <= GROWTH_LIMIT,
+    },
+  ];
+}

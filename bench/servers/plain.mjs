@@ -1,0 +1,42 @@
+// A Worker in workerd, without a proxy in front: the files of a folder or the text of one bundled file, with an object
+// and a database where it wants them.
+
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Miniflare, convertV4MiniflareOptions } from "miniflare";
+import { unstable_splitSqlQuery } from "wrangler";
+import { childOf } from "../process.mjs";
+
+const COMPATIBILITY_DATE = "2026-11-01";
+const folder = fileURLToPath(new URL("../workers/", import.meta.url));
+
+/** Starts it and tells the parent process. */
+export async function servePlain({ name, modules, objects = {}, schema, flags = [] }) {
+  const options = convertV4MiniflareOptions({
+    host: "127.0.0.1",
+    port: 0,
+    cf: false,
+    workers: [
+      {
+        name,
+        compatibilityDate: COMPATIBILITY_DATE,
+        compatibilityFlags: flags,
+        modulesRoot: folder,
+        modules: modules.map((module) => (typeof module === "string" ? { type: "ESModule", path: folder + module } : module)),
+        bindings: { UPSTREAM: process.env.UPSTREAM },
+        durableObjects: objects,
+        ...(schema ? { d1Databases: { DB: name } } : {}),
+        unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
+      },
+    ],
+  });
+  const miniflare = new Miniflare(options);
+  await miniflare.ready;
+  if (schema) {
+    const database = await miniflare.getD1Database("DB");
+    const statements = unstable_splitSqlQuery(readFileSync(folder + schema, "utf8"));
+    await database.batch(statements.map((statement) => database.prepare(statement)));
+  }
+  process.send({ url: (await miniflare.unsafeGetDirectURL()).href, pid: childOf(process.pid, "workerd") });
+  process.once("disconnect", () => miniflare.dispose().finally(() => process.exit()));
+}

@@ -1,0 +1,66 @@
+// The yardstick: a Worker written by hand in JavaScript. A run with an owner lives in a Durable Object and is stored in
+// D1 with one batch at its start and one at its end; any other is translated where it arrives.
+
+import { DurableObject } from "cloudflare:workers";
+import { askModel, translate } from "./translate.mjs";
+
+const HEADERS = { "content-type": "text/event-stream", "cache-control": "no-cache, no-transform" };
+
+export default {
+  async fetch(request, env, context) {
+    if (request.method !== "POST") return new Response("Not found", { status: 404 });
+    const input = await request.json();
+    if (input.forwardedProps?.resourceId) {
+      const object = env.RUNS.get(env.RUNS.newUniqueId());
+      const response = await object.fetch(request.url, { method: "POST", body: JSON.stringify(input) });
+      return new Response(response.body, { headers: HEADERS });
+    }
+    const { readable, writable } = new IdentityTransformStream();
+    const body = await askModel(env, input);
+    context.waitUntil(translate(body, writable, input));
+    return new Response(readable, { headers: HEADERS });
+  },
+};
+
+export class RunObject extends DurableObject {
+  async fetch(request) {
+    const input = await request.json();
+    const history = await begin(this.env.DB, input);
+    const body = await askModel(this.env, { ...input, messages: [...history, ...input.messages] });
+    const { readable, writable } = new IdentityTransformStream();
+    const store = ({ messageId, text }) => end(this.env.DB, input, messageId, text);
+    this.ctx.waitUntil(translate(body, writable, input, store));
+    return new Response(readable, { headers: HEADERS });
+  }
+}
+
+/** Stores what came, and reads what was there before it. */
+async function begin(database, { threadId, runId, messages, forwardedProps }) {
+  const owner = forwardedProps.resourceId;
+  const now = Date.now();
+  const [before] = await database.batch([
+    database
+      .prepare("SELECT role, content FROM messages WHERE thread_id = ? ORDER BY place DESC LIMIT 40")
+      .bind(threadId),
+    database
+      .prepare("INSERT INTO threads VALUES (?1, ?2, ?3, ?4, ?4) ON CONFLICT (id) DO UPDATE SET updated_at = ?4")
+      .bind(threadId, owner, messages[0]?.content.slice(0, 50) ?? "New chat", now),
+    database.prepare("INSERT INTO runs VALUES (?, ?, ?, 'running', ?)").bind(runId, owner, threadId, now),
+    ...messages.map(({ id, role, content }, index) => insertMessage(database, threadId, id, now * 1000 + index, role, content)),
+  ]);
+  return before.results.reverse();
+}
+
+async function end(database, { threadId, runId, forwardedProps }, messageId, text) {
+  const now = Date.now();
+  await database.batch([
+    insertMessage(database, threadId, messageId, now * 1000 + 999, "assistant", text),
+    database
+      .prepare("UPDATE runs SET status = 'finished' WHERE id = ? AND resource_id = ?")
+      .bind(runId, forwardedProps.resourceId),
+    database.prepare("UPDATE threads SET updated_at = ? WHERE id = ?").bind(now, threadId),
+  ]);
+}
+
+const insertMessage = (database, ...values) =>
+  database.prepare("INSERT INTO messages VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING").bind(...values);

@@ -1,0 +1,3 @@
+// The least a Worker can be, for cold starts.
+
+export default { fetch: () => new Response("hello") };
