@@ -6,7 +6,7 @@ WHERE ?= --remote
 export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
 
-.PHONY: dev test test-matrix test-proxy test-mastra test-openapi build size instructions deploy reindex setup
+.PHONY: dev test test-matrix test-proxy test-mastra test-openapi build size instructions bench deploy reindex setup
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
@@ -56,6 +56,11 @@ size: build
 ## Instructions of the core for fixed inputs against bench/instructions/baseline.json; `WRITE=--write` writes that anew
 instructions: setup
 	node scripts/instructions.mjs $(WRITE)
+
+## Every measure beside the peers, into docs/benchmarks.* and docs/cost.md: 12 minutes of a quiet machine. A part of it:
+## `OPTIONS="--only flood,first-text --quick"`, which prints
+bench: build
+	node bench/run.mjs $(OPTIONS)
 
 ## Remote migrations, then the Worker; needs a Cloudflare account. Refuses a Worker that everybody may call
 deploy: setup

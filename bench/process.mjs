@@ -3,10 +3,17 @@
 import assert from "node:assert/strict";
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 
 const TICKS_PER_SECOND = 100;
 const PAGE_BYTES = 4096;
+
+/**
+ * Where objects and databases keep their files: in memory where the system has a place for that, since not the disk of
+ * this machine is to be measured.
+ */
+export const storageFolder = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 /** Starts a module as a process; gives the first thing it says and a way to end it. */
 export async function startProcess(url, { env = {}, cwd } = {}) {

@@ -55,9 +55,8 @@ const SIZES = {
     growthDeltas: 5_000,
     growthRounds: 5,
     pacedStreams: [100, 500],
-    pacedRounds: 3,
+    pacedRounds: 2,
     pacedWarmUp: 30,
-    rampMs: 1000,
     holdMs: 4500,
     coldRounds: 5,
     billRuns: 100,
@@ -76,8 +75,7 @@ const SIZES = {
     growthRounds: 1,
     pacedStreams: [20, 50],
     pacedRounds: 1,
-    pacedWarmUp: 3,
-    rampMs: 500,
+    pacedWarmUp: 15,
     holdMs: 2000,
     coldRounds: 1,
     billRuns: 10,
@@ -112,6 +110,7 @@ for (const { packages } of contenders) if (packages) installPackages(path.join("
 const mock = await startProcess(fileURLToPath(new URL("./mock/server.mjs", import.meta.url)));
 const servers = {};
 const results = {};
+const failures = {};
 const startMs = nowMs();
 
 async function startServers() {
@@ -128,10 +127,16 @@ async function stopServers() {
 try {
   for (const name of measureNames) {
     const { run, needsServers, roles } = measures[name];
-    await (needsServers ? startServers() : stopServers());
-    const taking = contenders.filter(({ role }) => !roles || roles.includes(role));
-    results[name] = await run({ contenders: taking, servers, mock, size });
-    console.log(`\n${text(tables({ [name]: results[name] }))}`);
+    try {
+      await (needsServers ? startServers() : stopServers());
+      const taking = contenders.filter(({ role }) => !roles || roles.includes(role));
+      results[name] = await run({ contenders: taking, servers, mock, size });
+      console.log(`\n${text(tables({ [name]: results[name] }))}`);
+    } catch (error) {
+      // The rest of a long run is not to be lost.
+      failures[name] = error.message.split("\n")[0];
+      console.error(`\n${name} failed:`, error);
+    }
     console.log(`(${Math.round((nowMs() - startMs) / 1000)} s)`);
   }
 } finally {
@@ -145,6 +150,7 @@ const report = {
   versions: Object.assign({}, ...contenders.map(versions)),
   seconds: Math.round((nowMs() - startMs) / 1000),
   size,
+  failures,
   targets,
   results,
 };
@@ -160,4 +166,4 @@ if (folder) {
   if (results.bill) write("cost.md", costPage(report));
   console.log(`written: ${folder}`);
 }
-process.exit();
+process.exit(Object.keys(failures).length > 0 ? 1 : 0);

@@ -14,7 +14,7 @@ const chunkOf = ({ type, body }) => (type === RESPONSE && body ? JSON.parse(body
 
 /** Opens the thread's socket and waits for what the object says of itself. */
 async function connect(server, threadId) {
-  const socket = new WebSocket(`${server.url.replace("http", "ws")}agents/chat-agent/${threadId}`);
+  const socket = new WebSocket(new URL(`agents/chat-agent/${threadId}`, server.url.replace("http", "ws")));
   const greetings = new Set(["cf_agent_identity", "cf_agent_mcp_servers"]);
   await new Promise((resolve, reject) => {
     socket.onerror = () => reject(new Error("AI Chat takes no socket"));

@@ -4,15 +4,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { nowMs } from "../clock.mjs";
 import { postJson } from "../client/recording.mjs";
-import { startProcess } from "../process.mjs";
+import { startProcess, storageFolder } from "../process.mjs";
 import { agUiContender } from "./ag-ui.mjs";
 import { aiChat } from "./ai-chat.mjs";
 import { direct, passThrough } from "./chat-completions.mjs";
 
 const folder = new URL("../", import.meta.url);
-
-// Objects and databases of Miniflare live in temporary files. Not the disk of this machine is to be measured.
-const storageInMemory = existsSync("/dev/shm") ? { TMPDIR: "/dev/shm" } : {};
 
 const ours = agUiContender(
   {
@@ -81,7 +78,7 @@ export const contenders = [ours, jsWorker, mastra, copilotKit, aiChat, passThrou
 /** Starts a contender in a process of its own; `env` is for this start alone. */
 export function start(contender, upstreamUrl, more = {}) {
   if (contender.start) return contender.start(upstreamUrl);
-  const env = { UPSTREAM: upstreamUrl, NODE_ENV: "production", ...storageInMemory, ...contender.env, ...more };
+  const env = { UPSTREAM: upstreamUrl, NODE_ENV: "production", TMPDIR: storageFolder, ...contender.env, ...more };
   return startProcess(fileURLToPath(new URL(contender.server, folder)), { env });
 }
 

@@ -1,6 +1,6 @@
 // The Workers as the files that are deployed, and what those weigh.
 
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { buildSync } from "esbuild";
 import { fileURLToPath } from "node:url";
@@ -16,8 +16,8 @@ const minified = (name) =>
 
 const text = (name, value) => `(name = ${JSON.stringify(name)}, text = ${JSON.stringify(value)})`;
 
-/** The Workers, each with its files, its objects and its bindings, in the terms of workerd's configuration. */
-export async function bundles(upstreamUrl = "") {
+/** The Workers taken, each with its files, its objects and its bindings, in the terms of workerd's configuration. */
+export async function bundles(taken, upstreamUrl = "") {
   const upstream = text("UPSTREAM", upstreamUrl);
   const agents = JSON.stringify({ bench: { provider: "openai", model: "stub-1", baseUrl: `${upstreamUrl}/v1` } });
   const single = (contents) => [{ name: "index.js", contents }];
@@ -49,10 +49,8 @@ export async function bundles(upstreamUrl = "") {
       },
     },
   ];
-  if (!existsSync(bench("peers/ai-chat/node_modules"))) return all;
-  return [
-    ...all,
-    {
+  if (taken.some(({ name }) => name === "ai-chat")) {
+    all.push({
       key: "ai-chat",
       label: "Cloudflare AI Chat",
       contender: named("ai-chat"),
@@ -62,13 +60,14 @@ export async function bundles(upstreamUrl = "") {
         objects: [{ binding: "ChatAgent", className: "ChatAgent" }],
         bindings: [upstream],
       },
-    },
-  ];
+    });
+  }
+  return all.filter(({ contender }) => !contender || taken.includes(contender));
 }
 
 /** What each weighs, plain and gzipped. */
-export async function bundleSizes() {
-  return (await bundles()).map(({ key, label, worker }) => {
+export async function bundleSizes({ contenders: taken }) {
+  return (await bundles(taken)).map(({ key, label, worker }) => {
     const files = worker.modules.map(({ contents }) => Buffer.from(contents));
     const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
     return {

@@ -1,27 +1,31 @@
 // How long a fresh process takes to its first answer, and to the first text of its first run.
 //
-// Workers start in plain `workerd serve`, since Miniflare's own start would hide theirs; objects keep nothing on disk
-// and D1 is not bound, so the run is a stateless one.
+// Workers start in plain `workerd serve`, since Miniflare's own start would hide theirs; D1 is not bound, so the run is
+// a stateless one.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { nowMs } from "../clock.mjs";
 import { start } from "../contenders/index.mjs";
 import { sceneText } from "../mock/scene.mjs";
+import { storageFolder } from "../process.mjs";
 import { spread } from "../statistics.mjs";
 import { bundles } from "./bundles.mjs";
 
 const SCENE = { kind: "say", deltaCount: 20 };
+const STORAGE = "storage";
 const COMPATIBILITY_DATE = "2026-11-01";
+
+// AI Chat can take mail, and workerd alone has no mail; it is not asked to.
+const EXTENSIONS = `(modules = [(name = "cloudflare-internal:email", internal = true, esModule = "export class EmailMessage {}; export default { EmailMessage };")])`;
 
 const quoted = (text) => JSON.stringify(text);
 
 /** A configuration of workerd with one Worker. */
-function config({ modules, objects = [], flags = [], bindings = [] }) {
+function config(folder, { modules, objects = [], flags = [], bindings = [] }) {
   const list = (items) => `[${items.join(", ")}]`;
   const module = ({ name, isWasm }) => `(name = ${quoted(name)}, ${isWasm ? "wasm" : "esModule"} = embed ${quoted(name)})`;
   const namespaces = objects.map(({ className }) => `(className = ${quoted(className)}, uniqueKey = ${quoted(className)}, enableSql = true)`);
@@ -31,7 +35,9 @@ const config :Workerd.Config = (
   services = [
     (name = "main", worker = .main),
     (name = "internet", network = (allow = ["public", "private", "local"])),
+    (name = "storage", disk = (path = ${quoted(path.join(folder, STORAGE))}, writable = true)),
   ],
+  extensions = [${EXTENSIONS}],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
 );
 const main :Workerd.Worker = (
@@ -40,7 +46,7 @@ const main :Workerd.Worker = (
   modules = ${list(modules.map(module))},
   bindings = ${list([...objectBindings, ...bindings])},
   durableObjectNamespaces = ${list(namespaces)},
-  ${objects.length > 0 ? "durableObjectStorage = (inMemory = void)," : ""}
+  ${objects.length > 0 ? `durableObjectStorage = (localDisk = "storage"),` : ""}
 );
 `;
 }
@@ -83,12 +89,13 @@ async function firstTextAt(contender, server) {
 export async function coldStart({ contenders, mock, size }) {
   const rows = [];
   const folders = [];
-  const workers = await bundles(mock.url);
+  const workers = await bundles(contenders, mock.url);
   for (const { key, label, worker, contender, prefix = "" } of workers) {
-    const folder = mkdtempSync(path.join(tmpdir(), "io-bridge-bench-"));
+    const folder = mkdtempSync(path.join(storageFolder, "io-bridge-bench-"));
     folders.push(folder);
     for (const { name, contents } of worker.modules) writeFileSync(path.join(folder, name), contents);
-    writeFileSync(path.join(folder, "config.capnp"), config(worker));
+    writeFileSync(path.join(folder, "config.capnp"), config(folder, worker));
+    mkdirSync(path.join(folder, STORAGE));
     const startServer = async () => {
       const server = await startWorkerd(folder);
       return { ...server, url: server.url + prefix };
@@ -113,13 +120,17 @@ export async function coldStart({ contenders, mock, size }) {
 
 /** Two fresh processes: one asked for an answer, one for a run. */
 async function measure({ startServer, contender, answers, texts }) {
-  let startMs = nowMs();
-  let server = await startServer();
-  answers.push((await answerAt(server.url)) - startMs);
-  await server.stop();
-  if (!contender) return;
-  startMs = nowMs();
-  server = await startServer();
-  texts.push((await firstTextAt(contender, server)) - startMs);
-  await server.stop();
+  answers.push(await inFreshProcess(startServer, ({ url }) => answerAt(url)));
+  if (contender) texts.push(await inFreshProcess(startServer, (server) => firstTextAt(contender, server)));
+}
+
+/** Milliseconds from the start of a process to what happens in it. */
+async function inFreshProcess(startServer, happensAt) {
+  const startMs = nowMs();
+  const server = await startServer();
+  try {
+    return (await happensAt(server)) - startMs;
+  } finally {
+    await server.stop();
+  }
 }

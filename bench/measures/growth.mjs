@@ -16,18 +16,19 @@ const messages = (count) =>
 
 const tools = (count) => Array.from({ length: count }, (_, index) => ({ ...TOOL, name: `${TOOL.name}_${index}` }));
 
-/** What grows, at which points, and one run at a point; `prepare` is not timed. */
+/** What grows, at which points, and one run at a point; `prepare` is not timed, `scene` changes what the model says. */
 const axes = {
   "bytes of the user message": {
     points: [1_000, 10_000, 100_000, 1_000_000],
     run: (count) => ({ padding: "lorem ipsum ".repeat(Math.ceil(count / 12)).slice(0, count) }),
   },
+  "characters of each delta": { points: [10, 100, 1000], scene: (deltaLength) => ({ deltaLength }), run: () => ({}) },
   "messages of a history the client sends": {
-    points: [10, 100, 1000, 4000],
-    run: (count) => ({ history: messages(count) }),
+    points: [20, 100, 500, 2000],
+    run: (count) => ({ history: messages(count - 1) }),
   },
   "messages stored in the thread": {
-    points: [10, 100, 1000, 4000],
+    points: [20, 100, 500, 2000],
     isStored: true,
     async prepare(count, contender, server) {
       const threadId = randomUUID();
@@ -37,7 +38,7 @@ const axes = {
     },
     run: (_, prepared) => prepared,
   },
-  "declared tools": { points: [1, 10, 100, 500], run: (count) => ({ tools: tools(count) }) },
+  "declared tools": { points: [2, 10, 50, 250], run: (count) => ({ tools: tools(count) }) },
   "parallel runs": { points: [1, 4, 16, 64], isParallel: true, run: () => ({}) },
 };
 
@@ -45,7 +46,7 @@ const axes = {
 export async function growth({ contenders, servers, size }) {
   const floodScene = { kind: "flood", deltaCount: size.growthDeltas };
   const rows = [];
-  for (const [axis, { points, prepare, run, isParallel, isStored }] of Object.entries(axes)) {
+  for (const [axis, { points, prepare, scene, run, isParallel, isStored }] of Object.entries(axes)) {
     for (const contender of contenders.filter(({ canStore }) => canStore || !isStored)) {
       const server = servers[contender.name];
       const measured = points.map((point) => ({ point, firstText: [], flood: [] }));
@@ -54,7 +55,10 @@ export async function growth({ contenders, servers, size }) {
       for (let round = -1; round < size.growthRounds; round += 1) {
         for (const { point, firstText, flood } of measured) {
           const parallel = isParallel ? point : 1;
-          const once = (scene) => together(parallel, () => runToEnd(contender, server, scene, run(point, prepared.get(point))));
+          const once = (what) =>
+            together(parallel, () =>
+              runToEnd(contender, server, { ...what, ...scene?.(point) }, run(point, prepared.get(point))),
+            );
           const said = await once(SAY);
           const flooded = await once(floodScene);
           if (round < 0) continue;

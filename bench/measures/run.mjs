@@ -20,13 +20,13 @@ export async function runToEnd(contender, server, scene, { padding, ...run } = {
 }
 
 /** Times of a run that has ended, from when it was asked for. */
-export function judge(contender, recording, { deltaCount }) {
+export function judge(contender, recording, scene) {
   const events = recording.read();
   const texts = events.flatMap(({ atMs, event }) => {
     const text = contender.textOf(event);
     return text === undefined ? [] : [{ atMs, text }];
   });
-  assert.equal(texts.map(({ text }) => text).join(""), answerText(deltaCount), `${contender.name} lost text`);
+  assert.equal(texts.map(({ text }) => text).join(""), answerText(scene), `${contender.name} lost text`);
   assert.ok(events.some(({ event }) => contender.isEnd(event)), `${contender.name} did not finish`);
   return {
     firstEventMs: events[0].atMs - recording.startMs,

@@ -22,8 +22,15 @@ export function readScene(text) {
   return JSON.parse(text.slice(start, text.indexOf("\n", start)));
 }
 
-/** The delta at a place of an answer: words, now and then a quote, a line break or letters beyond ASCII. */
-export function delta(index) {
+/**
+ * The delta at a place of an answer: a word, now and then a quote, a line break or letters beyond ASCII; filled up to a
+ * length where a measure wants long ones.
+ */
+export function delta(index, deltaLength = 0) {
+  return word(index).padEnd(deltaLength, " more words");
+}
+
+function word(index) {
   if (index % 16 === 7) return ` "quoted ${index}"`;
   if (index % 16 === 11) return `.\n${index}`;
   if (index % 16 === 15) return ` é漢😀${index}`;
@@ -31,7 +38,8 @@ export function delta(index) {
 }
 
 /** A whole answer's text. */
-export const answerText = (deltaCount) => Array.from({ length: deltaCount }, (_, index) => delta(index)).join("");
+export const answerText = ({ deltaCount, deltaLength }) =>
+  Array.from({ length: deltaCount }, (_, index) => delta(index, deltaLength)).join("");
 
 /** A delta of a paced stream carries when it was written. */
 export const stamp = (atMs) => ` @${atMs.toFixed(3)}`;

@@ -13,12 +13,13 @@ const ROLE = chunk({ role: "assistant", content: "" });
 const answers = new Map();
 
 /** The bytes of an answer, without its end. */
-function answerBytes(deltaCount) {
-  if (!answers.has(deltaCount)) {
-    const frames = Array.from({ length: deltaCount }, (_, index) => text(delta(index))[0]);
-    answers.set(deltaCount, Buffer.from(ROLE + frames.join("")));
+function answerBytes({ deltaCount, deltaLength }) {
+  const key = `${deltaCount} ${deltaLength}`;
+  if (!answers.has(key)) {
+    const frames = Array.from({ length: deltaCount }, (_, index) => text(delta(index, deltaLength))[0]);
+    answers.set(key, Buffer.from(ROLE + frames.join("")));
   }
-  return answers.get(deltaCount);
+  return answers.get(key);
 }
 
 function end(body, reason = "stop") {
@@ -27,14 +28,14 @@ function end(body, reason = "stop") {
 }
 
 /** Everything in one write. */
-function say(response, body, { deltaCount }) {
-  response.write(Buffer.concat([answerBytes(deltaCount), Buffer.from(end(body))]));
+function say(response, body, scene) {
+  response.write(Buffer.concat([answerBytes(scene), Buffer.from(end(body))]));
   response.end();
 }
 
 /** As fast as the reader reads, in pieces the size of a socket's. */
-async function flood(response, body, { deltaCount }) {
-  const bytes = answerBytes(deltaCount);
+async function flood(response, body, scene) {
+  const bytes = answerBytes(scene);
   for (let at = 0; at < bytes.length && !response.destroyed; at += PIECE_BYTES) {
     if (response.write(bytes.subarray(at, at + PIECE_BYTES))) continue;
     await new Promise((resolve) => response.once("drain", resolve).once("close", resolve));

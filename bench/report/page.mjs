@@ -9,8 +9,11 @@ const sections = (results, ...names) =>
 
 const list = (entries) => entries.map((entry) => `- ${entry}`).join("\n");
 
+const failed = (failures) =>
+  Object.entries(failures).map(([name, message]) => `\nThe measure \`${name}\` failed: ${message}\n`).join("");
+
 /** The whole page. */
-export function page({ machine, versions, seconds, size, targets, results }) {
+export function page({ machine, versions, seconds, size, failures, targets, results }) {
   return `# Benchmarks
 
 Written by \`make bench\`, from one run; the raw numbers are in [benchmarks.json](benchmarks.json). All processes of the run
@@ -21,7 +24,7 @@ are on one machine, so figures are for comparing within a run, not for quoting a
 ## Targets
 
 ${markdown(tables({ targets })[0])}
-
+${failed(failures)}
 ## Machine
 
 ${list([

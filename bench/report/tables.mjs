@@ -69,15 +69,16 @@ const makers = {
   paced: (rows) =>
     [...new Set(rows.map(({ streamCount }) => streamCount))].map((count) => ({
       title: `${count} streams at 50 tokens/s`,
-      columns: ["", "late by p50, ms", "p99, ms", "came in time, %", "memory per stream, KiB"],
+      columns: ["", "late by p50, ms", "p99, ms", "came in time, %", "memory per stream, KiB", "CPU ms per 1,000"],
       rows: rows
         .filter(({ streamCount }) => streamCount === count)
-        .map(({ label, latencyMs, deliveredShare, bytesPerStream }) => [
+        .map(({ label, latencyMs, deliveredShare, bytesPerStream, cpuMsPerThousand }) => [
           label,
           significant(latencyMs.p50),
           significant(latencyMs.p99),
           whole(deliveredShare * 100),
           kib(bytesPerStream),
+          significant(cpuMsPerThousand),
         ]),
     })),
   "cold-start": (rows) => [
