@@ -182,11 +182,8 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         let http_request = match provider::call(&self.setup.target, request)? {
             ModelCall::Http(http_request) => http_request,
             ModelCall::Scripted(pieces) => {
-                if let Some(ScriptedPiece {
-                    after_ms: 0,
-                    event: Err(error),
-                }) = pieces.first()
-                {
+                // A script that begins with its failure is an upstream's refusal, whatever its pause (D14).
+                if let Some(ScriptedPiece { event: Err(error), .. }) = pieces.first() {
                     return Ok(Err(error.clone()));
                 }
                 self.emitter.open()?;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { AgentCapabilitiesSchema } from "@ag-ui/core/schemas";
 import { says } from "./support/openai.mjs";
-import { ok, refused, run, runInput } from "./support/run.mjs";
+import { ok, refused, run, runInput, user } from "./support/run.mjs";
 import { API_KEY, suite, test } from "./support/suite.mjs";
 
 const shared = suite({
@@ -57,6 +57,14 @@ test("a run's agentId may be an alias, and is the first agent when absent [2.1]"
   const absent = await run(shared.worker, runInput({ agent: null }));
   const kinds = (events) => events.map(({ type }) => type).filter((type, index, all) => type !== all[index - 1]);
   assert.deepEqual(kinds(absent), kinds(named));
+});
+
+test("what the demo agent refuses before any output is an HTTP error [D14]", async () => {
+  const say = (text) => shared.worker.fetch("/run", { json: runInput({ agent: "demo-two", messages: [user(text)] }) });
+  await refused(await say("refuse"), 502, "upstream_error");
+  const limited = await say("rate limit");
+  assert.equal(limited.headers.get("retry-after"), "30");
+  await refused(limited, 429, "upstream_rate_limited");
 });
 
 test("the demo agent answers without any upstream", async () => {
