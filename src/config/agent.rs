@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::agents::{AgentConfig, ModelSettingsConfig};
+use super::agents::{AgentConfig, ModelSettingsConfig, OnDisconnect};
 use super::table::{ProviderEntry, Wire};
 use crate::protocol::agent::Agent;
 use crate::protocol::forwarded_props::ModelSettings;
@@ -119,6 +119,9 @@ impl AgentConfig {
         };
         if let (Value::Object(groups), Value::Object(more)) = (&mut capabilities, of_the_wire) {
             groups.extend(more);
+        }
+        if let (OnDisconnect::Continue, Some(transport)) = (self.on_disconnect, capabilities.get_mut("transport")) {
+            transport["resumable"] = Value::Bool(true);
         }
         capabilities
     }
