@@ -6,7 +6,7 @@ WHERE ?= --remote
 export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
 
-.PHONY: dev test test-matrix test-proxy test-mastra test-openapi build size instructions bench deploy reindex setup
+.PHONY: dev test test-matrix test-proxy test-mastra test-openapi test-playground build size instructions bench deploy reindex setup
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
@@ -45,7 +45,11 @@ test-mastra: build
 test-openapi: build
 	node scripts/openapi.mjs
 
-## build/index.js and build/index_bg.wasm
+## The playground in a real Chromium, and its types
+test-playground: build
+	node scripts/test_playground.mjs
+
+## build/index.js and build/index_bg.wasm, and the playground in dist/
 build: setup
 	node scripts/build.mjs
 

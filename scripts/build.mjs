@@ -1,4 +1,5 @@
-// Builds the Worker: build/index.js and build/index_bg.wasm. wrangler runs it too, by `[build]` in wrangler.toml.
+// Builds the Worker, build/index.js and build/index_bg.wasm, and the playground, dist/. wrangler runs it too, by `[build]`
+// in wrangler.toml.
 // With `--test-commands`: build-test/, quickly made, with the commands by which tests break a run's object.
 // Does nothing when the inputs have not changed since.
 
@@ -14,6 +15,9 @@ const outputs = ["index.js", "index_bg.wasm"];
 const wasm = join(folder, "index_bg.wasm");
 const stamp = join(root, folder, ".inputs.sha256");
 const settingsStamp = join(root, folder, ".wrangler.sha256");
+// PREFIX of wrangler.toml is built into the page.
+const pageInputs = ["playground", "clients", "wrangler.toml", "package-lock.json", "scripts/playground.mjs"];
+const pageStamp = join(root, folder, ".playground.sha256");
 
 function addTo(hash, name) {
   const file = join(root, name);
@@ -78,4 +82,10 @@ const settings = fingerprint(["wrangler.toml"]);
 if (!isForTests && !holds(settingsStamp, settings)) {
   run("node", ["scripts/variables.mjs"]);
   writeFileSync(settingsStamp, settings);
+}
+
+const page = fingerprint(pageInputs);
+if (!isForTests && (!holds(pageStamp, page) || !existsSync(join(root, "dist", "index.html")))) {
+  run("node", ["scripts/playground.mjs"]);
+  writeFileSync(pageStamp, page);
 }

@@ -36,14 +36,14 @@ const agentsVariable = (agents) => ({ AGENTS: Object.fromEntries(agents.map(({ i
  * Starts the Worker.
  *
  * `vars` and `secrets` come on top of wrangler.toml's; `without` names bindings to leave out; `breakable` takes the build
- * with the commands of `Worker.break`; `search` binds a search index; `metrics` binds a data set and gives its `points`; `stateFolder` keeps D1 and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI;
+ * with the commands of `Worker.break`; `search` binds a search index; `page` serves the static files too, at `pageOrigin`; `metrics` binds a data set and gives its `points`; `stateFolder` keeps D1 and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI;
  * `front` is the text of a module that stands in front of the Worker's own, `./index.js`.
  */
-export async function startWorker({ agents, vars = {}, secrets = {}, without = [], breakable = false, search = false, metrics = false, stateFolder, ai, front } = {}) {
+export async function startWorker({ agents, vars = {}, secrets = {}, without = [], breakable = false, search = false, page = false, metrics = false, stateFolder, ai, front } = {}) {
   const { workerOptions, main: shipped } = unstable_getMiniflareWorkerOptions(CONFIG_FILE);
   const main = breakable ? path.join(PROJECT, "build-test", path.basename(shipped)) : shipped;
   assert.ok(existsSync(main), `the Worker is not built: ${path.relative(PROJECT, main)} is missing`);
-  const { modulesRules: _, ...fromConfig } = workerOptions;
+  const { modulesRules: _, assets, ...fromConfig } = workerOptions;
   const lines = [];
   const options = convertV4MiniflareOptions({
     host: "127.0.0.1",
@@ -54,6 +54,7 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
     workers: [
       {
         ...fromConfig,
+        ...(page ? { assets } : {}),
         d1Databases: { ...withoutKeys(fromConfig.d1Databases, without), ...(search ? { SEARCH: "search" } : {}) },
         durableObjects: withoutKeys(fromConfig.durableObjects, without),
         name: "io-bridge",
@@ -69,7 +70,7 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
   });
   options.resourcePersistencePath = stateFolder;
   const miniflare = new Miniflare(options);
-  await miniflare.ready;
+  const { origin: pageOrigin } = await miniflare.ready;
   const [databaseBinding] = Object.keys(withoutKeys(fromConfig.d1Databases, without));
   const database = databaseBinding && (await miniflare.getD1Database(databaseBinding));
   if (database) await applyMigrations(database, "migrations");
@@ -78,6 +79,7 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
   const prefix = vars.PREFIX ?? fromConfig.bindings.PREFIX ?? "/io-bridge";
   return new Worker({
     origin: (await miniflare.unsafeGetDirectURL()).origin,
+    pageOrigin,
     prefix,
     lines,
     database,

@@ -1,0 +1,69 @@
+// The page: threads, chat, inspector.
+
+import { useEffect } from "preact/hooks";
+import * as app from "../state/app.ts";
+import { announcement, isInspectorOpen, isListOpen, isNarrow, isSettingsOpen, toggleInspector } from "../state/layout.ts";
+import { agentId } from "../state/settings.ts";
+import { Chat } from "./chat.tsx";
+import { Composer } from "./composer.tsx";
+import { Questions, Settings } from "./dialogs.tsx";
+import { Icon } from "./icon.tsx";
+import { Inspector } from "./inspector.tsx";
+import { Threads } from "./threads.tsx";
+
+export function App() {
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.key !== "k" || !(event.metaKey || event.ctrlKey)) return;
+      event.preventDefault();
+      isListOpen.value = true;
+      requestAnimationFrame(() => document.getElementById("search")?.focus());
+    };
+    addEventListener("keydown", onKeyDown);
+    return () => removeEventListener("keydown", onKeyDown);
+  }, []);
+  const isCovered = isNarrow.value && (isListOpen.value || isInspectorOpen.value);
+  return (
+    <div class="page" data-list={isListOpen.value ? "open" : "shut"} data-inspector={isInspectorOpen.value ? "open" : "shut"}>
+      <Threads />
+      <main inert={isCovered}>
+        <Header />
+        <Chat />
+        <Composer />
+      </main>
+      <Inspector />
+      {isCovered && <div class="scrim" onClick={() => ((isListOpen.value = false), (isInspectorOpen.value = false))} />}
+      <Settings />
+      <Questions />
+      <p class="hidden" role="status">{announcement.value}</p>
+    </div>
+  );
+}
+
+function Header() {
+  const list = app.agents.value;
+  return (
+    <header class="top">
+      <button class="icon-button" aria-label="Threads" aria-expanded={isListOpen.value} onClick={() => (isListOpen.value = !isListOpen.value)}>
+        <Icon name="menu" />
+      </button>
+      <h1 class="hidden">io-bridge playground</h1>
+      <label class="agent">
+        <span class="hidden">Agent</span>
+        <select value={app.agent.value?.id} disabled={list.length === 0} onChange={(event) => (agentId.value = event.currentTarget.value)}>
+          {list.map(({ id, name }) => (
+            <option key={id} value={id}>{name}</option>
+          ))}
+        </select>
+      </label>
+      {app.agent.value && <span class="model">{app.agent.value.modelId || app.agent.value.provider}</span>}
+      <span class="spacer" />
+      <button class="icon-button" aria-label="Settings" title="Settings" onClick={() => (isSettingsOpen.value = true)}>
+        <Icon name="gear" />
+      </button>
+      <button class="icon-button" aria-label="Event inspector" title="Event inspector" aria-expanded={isInspectorOpen.value} onClick={toggleInspector}>
+        <Icon name="panel" />
+      </button>
+    </header>
+  );
+}
