@@ -120,7 +120,9 @@ impl AgentConfig {
         if let (Value::Object(groups), Value::Object(more)) = (&mut capabilities, of_the_wire) {
             groups.extend(more);
         }
-        if let (OnDisconnect::Continue, Some(transport)) = (self.on_disconnect, capabilities.get_mut("transport")) {
+        if let (OnDisconnect::Continue, Some(transport)) =
+            (self.on_disconnect, capabilities.get_mut("transport"))
+        {
             transport["resumable"] = Value::Bool(true);
         }
         capabilities

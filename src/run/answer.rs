@@ -183,7 +183,10 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             ModelCall::Http(http_request) => http_request,
             ModelCall::Scripted(pieces) => {
                 // A script that begins with its failure is an upstream's refusal, whatever its pause (D14).
-                if let Some(ScriptedPiece { event: Err(error), .. }) = pieces.first() {
+                if let Some(ScriptedPiece {
+                    event: Err(error), ..
+                }) = pieces.first()
+                {
                     return Ok(Err(error.clone()));
                 }
                 self.emitter.open()?;

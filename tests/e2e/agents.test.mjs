@@ -40,6 +40,11 @@ test("capabilities are true", async () => {
   assert.equal(capabilities.transport.streaming, true);
   assert.equal(capabilities.execution.maxIterations, 3);
   assert.deepEqual(capabilities.tools.items.map(({ name }) => name), ["current_time"]);
+  assert.equal(capabilities.transport.resumable, undefined);
+  // Of the shipped agents, which have names of a model too, one goes on without viewers.
+  const shipped = (await ok(await shared.worker.fetch("/agents"))).agents.slice(0, 2);
+  const said = shipped.map(({ id, modelId, capabilities }) => [id, modelId, capabilities.transport.resumable]);
+  assert.deepEqual(said, [["io-agent", "demo", undefined], ["demo", "demo", true]]);
 });
 
 test("instructions, keys and addresses never leak", async () => {
