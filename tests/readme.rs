@@ -153,6 +153,47 @@ const EVENTS: &[(&str, &str)] = &[
     ),
 ];
 
+/// What is limited: the variable, or the binding.
+const LIMITS: &[&str] = &[
+    "RUN_BODY_MAX_BYTES",
+    "RESULT_BODY_MAX_BYTES",
+    "MESSAGES_MAX_COUNT",
+    "TOOLS_MAX_COUNT",
+    "JSON_MAX_DEPTH",
+    "SCHEMA_MAX_BYTES",
+    "SCHEMA_MAX_DEPTH",
+    "ID_MAX_BYTES",
+    "HEADERS_MAX_BYTES",
+    "RESULTS_PER_CALL_MAX_COUNT",
+    "SOCKET_FRAMES_MAX_COUNT",
+    "CONCURRENT_RUNS_MAX_COUNT",
+    "TOKENS_PER_DAY_MAX_COUNT",
+    "STORED_MAX_BYTES",
+    "RUNS_PER_OWNER",
+    "RUNS_PER_ADDRESS",
+];
+
+/// A limit, its default, and the test of `limits.test.mjs` that names it.
+fn limits() -> String {
+    let tests = include_str!("e2e/limits.test.mjs");
+    let rows = LIMITS.iter().map(|limit| {
+        let is_its = |line: &&str| line.starts_with("test(\"") && line.contains(limit);
+        let line = tests.lines().find(is_its).unwrap_or_default();
+        assert!(!line.is_empty(), "no test names {limit}");
+        let test = line.split('"').nth(1).unwrap().to_owned();
+        let known = VARIABLES.iter().find(|variable| variable.name == *limit);
+        let default = known.map_or_else(
+            || "unbound: none".to_owned(),
+            |variable| match variable.default {
+                "0" => "none".to_owned(),
+                number => format!("{number} {}", variable.unit),
+            },
+        );
+        vec![code(limit), default, test]
+    });
+    table(&["Limit", "Default", "Test in `tests/e2e/limits.test.mjs`"], rows)
+}
+
 fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut text = format!("| {} |\n|{}\n", head.join(" | "), " --- |".repeat(head.len()));
     for row in rows {
@@ -293,6 +334,7 @@ fn tables() -> Vec<(&'static str, String)> {
             "variables",
             table(&["Variable", "Type", "Default", "Unit", "Meaning"], variables),
         ),
+        ("limits", limits()),
         ("demo", demo()),
     ]
 }
@@ -316,6 +358,16 @@ fn tables_are_what_the_code_says() {
         readme == written,
         "README's tables are old: UPDATE_README=1 cargo test --test readme"
     );
+}
+
+#[test]
+fn every_limit_is_in_the_table() {
+    let is_limit = |name: &str| {
+        name.ends_with("_MAX_COUNT") || name.ends_with("_MAX_BYTES") || name.ends_with("_MAX_DEPTH")
+    };
+    for variable in VARIABLES.iter().filter(|variable| is_limit(variable.name)) {
+        assert!(LIMITS.contains(&variable.name), "{} has no row", variable.name);
+    }
 }
 
 #[test]

@@ -7,7 +7,6 @@ use crate::protocol::decode::{Object, Report};
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::forwarded_props_decode::decode_resource_id;
 use crate::protocol::id::{ResourceId, ThreadId};
-use crate::protocol::input::RunAgentInput;
 use crate::protocol::thread::{NewThread, ThreadPatch};
 
 /// Longest title, in characters. Source: contract 4.
@@ -85,24 +84,6 @@ pub fn check_size(body_bytes: usize, limit_bytes: usize) -> Result<(), ApiError>
 /// 400 when it is not UTF-8.
 pub fn text(body: Vec<u8>) -> Result<String, ApiError> {
     String::from_utf8(body).map_err(|_| ApiError::invalid_json("The body is not valid UTF-8."))
-}
-
-/// Checks how many things an input holds.
-///
-/// # Errors
-/// 413
-pub fn check_counts(
-    input: &RunAgentInput,
-    messages_max_count: usize,
-    tools_max_count: usize,
-) -> Result<(), ApiError> {
-    if input.messages.len() > messages_max_count {
-        Err(ApiError::too_many("messages", messages_max_count))
-    } else if input.tools.len() > tools_max_count {
-        Err(ApiError::too_many("tools", tools_max_count))
-    } else {
-        Ok(())
-    }
 }
 
 /// Reads the body of `POST /threads`: `{threadId? | id?, resourceId?, title?, metadata?}`, or nothing. `null` is absent,
@@ -312,24 +293,6 @@ mod tests {
         assert_eq!(
             text(vec![b'"', 0xff]),
             Err(ApiError::invalid_json("The body is not valid UTF-8."))
-        );
-    }
-
-    #[test]
-    fn an_input_holds_only_so_much() {
-        let body = r#"{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":""},{"id":"2","role":"user","content":""}],
-            "tools":[{"name":"a","description":""}]}"#;
-        let input = RunAgentInput::decode(body).unwrap().input;
-        assert_eq!(check_counts(&input, 2, 1), Ok(()));
-        let message =
-            |error: Result<(), ApiError>| error.map_err(|error| (error.status(), error.message.to_string()));
-        assert_eq!(
-            message(check_counts(&input, 1, 1)),
-            Err((413, "There are more than 1 messages.".to_owned()))
-        );
-        assert_eq!(
-            message(check_counts(&input, 2, 0)),
-            Err((413, "There are more than 0 tools.".to_owned()))
         );
     }
 

@@ -57,8 +57,15 @@ error_codes! {
     410 ToolCallExpired = "tool_call_expired", "The call's deadline has passed.";
     410 RunOver = "run_over", "The run has ended and takes or gives nothing more.";
     410 EventsForgotten = "events_forgotten", "The run lives, but its first events are no longer kept.";
-    413 BodyTooLarge = "body_too_large", "The body is over its limit, or holds too many messages, tools or JSON values.";
+    413 BodyTooLarge = "body_too_large", "The body, or something in it, is over a limit, which the sentence names.";
+    413 HeadersTooLarge = "headers_too_large", "The headers are over their limit.";
+    413 StorageFull = "storage_full", "The owner has stored as much as it may.";
     415 UnsupportedMediaType = "unsupported_media_type", "The body's content type is not JSON, or it is compressed.";
+    429 RateLimited = "rate_limited", "Too many runs in a short time; see `Retry-After`.";
+    429 TooManyRuns = "too_many_runs", "The owner has as many runs at work as it may; see `Retry-After`.";
+    429 TokensUsedUp = "tokens_used_up", "The owner has used up its tokens of the day; see `Retry-After`.";
+    429 TooManyFrames = "too_many_frames", "A client sent more frames over one socket than it may.";
+    429 TooManyResults = "too_many_results", "Too many results were sent for one call.";
     429 UpstreamRateLimited = "upstream_rate_limited", "The model's provider asks to wait; see `Retry-After`.";
     500 InternalError = "internal_error", "A fault of this server.";
     500 ConfigInvalid = "config_invalid", "The deployment's configuration is wrong; the log says where.";
@@ -77,6 +84,12 @@ error_codes! {
 
 /// Seconds a client is asked to wait when only time can help.
 const RETRY_AFTER_S: u64 = 2;
+
+/// Seconds until a run at work may have ended.
+const RUNS_RETRY_AFTER_S: u64 = 5;
+
+/// Seconds until the longest period of a rate-limit binding is over.
+const RATE_RETRY_AFTER_S: u64 = 60;
 
 /// Seconds to wait for an operator.
 const OPERATOR_RETRY_AFTER_S: u64 = 60;
@@ -324,6 +337,53 @@ impl ApiError {
     pub fn unsupported_content_encoding() -> Self {
         let message = "The body must not be compressed: send it without a content-encoding.";
         Self::new(ErrorCode::UnsupportedMediaType, message)
+    }
+
+    /// Something of the body is larger, or nested deeper, than may be.
+    pub fn part_too_large(sentence: String) -> Self {
+        Self::new(ErrorCode::BodyTooLarge, sentence)
+    }
+
+    /// More than this many bytes of headers.
+    pub fn headers_too_large(limit_bytes: usize) -> Self {
+        let message = format!("The headers are larger than {limit_bytes} bytes.");
+        Self::new(ErrorCode::HeadersTooLarge, message)
+    }
+
+    /// More bytes of messages than the owner may store.
+    pub fn storage_full() -> Self {
+        let message = "This owner has stored as much as it may; delete threads to go on.";
+        Self::new(ErrorCode::StorageFull, message)
+    }
+
+    /// A rate-limit binding said no. Its period is ten seconds or a minute; it does not say which.
+    pub fn rate_limited() -> Self {
+        let error = Self::new(ErrorCode::RateLimited, "Too many runs in a short time.");
+        error.after(RATE_RETRY_AFTER_S)
+    }
+
+    /// As many runs at work as the owner may have.
+    pub fn too_many_runs() -> Self {
+        let message = "Too many runs of this owner are at work.";
+        Self::new(ErrorCode::TooManyRuns, message).after(RUNS_RETRY_AFTER_S)
+    }
+
+    /// No tokens left today.
+    pub fn tokens_used_up(retry_after_s: u64) -> Self {
+        let message = "This owner has used up its tokens of the day.";
+        Self::new(ErrorCode::TokensUsedUp, message).after(retry_after_s)
+    }
+
+    /// More than this many frames over one socket.
+    pub fn too_many_frames(limit_count: usize) -> Self {
+        let message = format!("More than {limit_count} frames were sent over this socket.");
+        Self::new(ErrorCode::TooManyFrames, message).after(OPERATOR_RETRY_AFTER_S)
+    }
+
+    /// One call was answered again and again.
+    pub fn too_many_results() -> Self {
+        let message = "Too many results were sent for this call.";
+        Self::new(ErrorCode::TooManyResults, message).after(OPERATOR_RETRY_AFTER_S)
     }
 
     /// Not JSON by its content type.

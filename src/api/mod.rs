@@ -6,6 +6,7 @@ pub mod cors;
 pub mod error;
 pub mod jwt;
 pub mod jwt_rules;
+pub mod limits;
 pub mod openapi;
 pub mod query;
 pub mod reply;

@@ -48,7 +48,7 @@ fn add_errors(path: &str, operation: &mut Map<String, Value>) {
     let own = operation.shift_remove(ERRORS).unwrap_or_default();
     let is_public = operation.contains_key("security");
     let is_its = |code: &ErrorCode| match code {
-        ErrorCode::InternalError | ErrorCode::ConfigInvalid => true,
+        ErrorCode::InternalError | ErrorCode::ConfigInvalid | ErrorCode::HeadersTooLarge => true,
         // A parameter that is no id makes a path nobody has.
         ErrorCode::RouteNotFound => path.contains('{'),
         ErrorCode::Unauthenticated

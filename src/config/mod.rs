@@ -22,7 +22,8 @@ pub use auth::{Auth, BearerToken, GatewayProof, GatewayRules, TokenOwner};
 pub use server_tools::{HttpToolConfig, McpServerConfig};
 pub use variables::{VARIABLES, Variable, VariableKind};
 
-use crate::protocol::id::AgentId;
+use crate::protocol::id::{AgentId, ID_MAX_BYTES};
+use crate::protocol::json::JSON_MAX_DEPTH;
 pub use crate::protocol::thread::ListShape;
 use crate::protocol::thread::MessageForm;
 use crate::provider::table;
@@ -99,7 +100,7 @@ pub enum LogLevel {
     Error,
 }
 
-/// What a request may weigh; more is 413.
+/// What a request may weigh, and an owner use; more is 413 or 429.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Body of `POST /run`.
@@ -110,6 +111,26 @@ pub struct Limits {
     pub messages_max_count: usize,
     /// Front-end tools in one `POST /run`.
     pub tools_max_count: usize,
+    /// Nesting of a body of `POST /run`.
+    pub json_max_depth: usize,
+    /// A JSON Schema in a body of `POST /run`.
+    pub schema_max_bytes: usize,
+    /// Its nesting.
+    pub schema_max_depth: usize,
+    /// An id in a body of `POST /run`. Source: contract 2.1.
+    pub id_max_bytes: usize,
+    /// Names and values of a request's headers.
+    pub headers_max_bytes: usize,
+    /// POSTs of a result of one call.
+    pub results_per_call_max_count: usize,
+    /// Frames a client may send over one socket.
+    pub socket_frames_max_count: usize,
+    /// Runs of one owner at work at the same time, waiting ones not counted; 0 = any number.
+    pub concurrent_runs_max_count: usize,
+    /// Tokens of one owner's runs of a day; 0 = any number.
+    pub tokens_per_day_max_count: usize,
+    /// Bytes of one owner's stored messages; 0 = any number.
+    pub stored_max_bytes: usize,
 }
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -119,6 +140,9 @@ const RETENTION_DAYS_MAX: usize = 36_500;
 
 const MIB: usize = 1024 * 1024;
 
+/// What fits a number of every platform.
+const COUNT_MOST: usize = 2_000_000_000;
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -126,6 +150,16 @@ impl Default for Limits {
             result_body_max_bytes: 4 * MIB,
             messages_max_count: 2000,
             tools_max_count: 256,
+            json_max_depth: JSON_MAX_DEPTH,
+            schema_max_bytes: 256 * 1024,
+            schema_max_depth: 64,
+            id_max_bytes: ID_MAX_BYTES,
+            headers_max_bytes: 32 * 1024,
+            results_per_call_max_count: 32,
+            socket_frames_max_count: 10_000,
+            concurrent_runs_max_count: 100,
+            tokens_per_day_max_count: 0,
+            stored_max_bytes: 0,
         }
     }
 }
@@ -279,6 +313,32 @@ fn limits(vars: Variables<'_>) -> Result<Limits, ConfigError> {
         )?,
         messages_max_count: vars.count("MESSAGES_MAX_COUNT", default.messages_max_count, 1..=100_000)?,
         tools_max_count: vars.count("TOOLS_MAX_COUNT", default.tools_max_count, 1..=10_000)?,
+        json_max_depth: vars.count("JSON_MAX_DEPTH", default.json_max_depth, 8..=JSON_MAX_DEPTH)?,
+        schema_max_bytes: vars.count("SCHEMA_MAX_BYTES", default.schema_max_bytes, 1..=body_most)?,
+        schema_max_depth: vars.count("SCHEMA_MAX_DEPTH", default.schema_max_depth, 1..=JSON_MAX_DEPTH)?,
+        id_max_bytes: vars.count("ID_MAX_BYTES", default.id_max_bytes, 16..=ID_MAX_BYTES)?,
+        headers_max_bytes: vars.count("HEADERS_MAX_BYTES", default.headers_max_bytes, 1024..=128 * 1024)?,
+        results_per_call_max_count: vars.count(
+            "RESULTS_PER_CALL_MAX_COUNT",
+            default.results_per_call_max_count,
+            1..=10_000,
+        )?,
+        socket_frames_max_count: vars.count(
+            "SOCKET_FRAMES_MAX_COUNT",
+            default.socket_frames_max_count,
+            1..=1_000_000,
+        )?,
+        concurrent_runs_max_count: vars.count(
+            "CONCURRENT_RUNS_MAX_COUNT",
+            default.concurrent_runs_max_count,
+            0..=100_000,
+        )?,
+        tokens_per_day_max_count: vars.count(
+            "TOKENS_PER_DAY_MAX_COUNT",
+            default.tokens_per_day_max_count,
+            0..=COUNT_MOST,
+        )?,
+        stored_max_bytes: vars.count("STORED_MAX_BYTES", default.stored_max_bytes, 0..=COUNT_MOST)?,
     })
 }
 

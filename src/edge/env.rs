@@ -10,6 +10,7 @@ use worker::Env;
 
 use super::database::D1;
 use super::log::ConsoleLog;
+use super::rates;
 use super::run_calls::RunObjects;
 use crate::api::cors::CorsOrigins;
 use crate::api::error::ApiError;
@@ -52,15 +53,7 @@ pub fn settings(env: &Env) -> Result<Rc<Settings>, ConfigError> {
 
 fn load(env: &Env) -> Result<Settings, ConfigError> {
     let config = Config::load(&variables(env))?;
-    if config.auth == Auth::None && !config.allow_unauthenticated {
-        // Once per isolate: loud, but not on every request.
-        let log = ConsoleLog::new(level(config.log_level));
-        log.line(
-            Level::Warn,
-            "unauthenticated",
-            &[("AUTH", &"none: everybody may call")],
-        );
-    }
+    tell_what_is_open(env, &config);
     let origins = config.cors_origins.as_deref().unwrap_or_default();
     let cors = CorsOrigins::parse(origins).map_err(|fault| ConfigError {
         key: "CORS_ORIGINS".to_owned(),
@@ -68,6 +61,23 @@ fn load(env: &Env) -> Result<Settings, ConfigError> {
         detail: fault.to_string(),
     })?;
     Ok(Settings { config, cors })
+}
+
+/// What a deployment does without, once per isolate: loud, but not on every request.
+fn tell_what_is_open(env: &Env, config: &Config) {
+    let log = ConsoleLog::new(level(config.log_level));
+    if config.auth == Auth::None && !config.allow_unauthenticated {
+        log.line(
+            Level::Warn,
+            "unauthenticated",
+            &[("AUTH", &"none: everybody may call")],
+        );
+    }
+    for binding in [rates::PER_OWNER, rates::PER_ADDRESS] {
+        if !rates::is_bound(env, binding) {
+            log.line(Level::Info, "no_rate_limit", &[("binding", &binding)]);
+        }
+    }
 }
 
 /// Every variable that is set, as the JSON it is or as text.

@@ -1,6 +1,7 @@
 //! A run as the object keeps it in memory, while it lives and for as long as the object stays after it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::outlet::Viewers;
@@ -29,6 +30,8 @@ pub struct LiveRun {
     pub control: RunControl,
     /// Who watches.
     pub viewers: Rc<Viewers>,
+    /// How many results each call was sent.
+    result_counts: RefCell<HashMap<ToolCallId, usize>>,
     /// Whether its loop has returned and its streams are over; a title may be written after the end of the run.
     pub is_done: Cell<bool>,
 }
@@ -44,6 +47,7 @@ impl LiveRun {
             started_at_ms: now_ms,
             control: RunControl::default(),
             viewers: Rc::default(),
+            result_counts: RefCell::default(),
             is_done: Cell::new(false),
         }
     }
@@ -76,12 +80,20 @@ impl LiveRun {
     /// Delivers a result. Source: contract 3.
     ///
     /// # Errors
-    /// 404, 409 or 410.
-    pub fn deliver(&self, id: &ToolCallId, result: ToolResult) -> Result<(), ApiError> {
+    /// 404, 409 or 410; 429 when the call was sent `max_count` of them.
+    pub fn deliver(&self, id: &ToolCallId, result: ToolResult, max_count: usize) -> Result<(), ApiError> {
         if self.ended().is_some() {
             return Err(ApiError::run_over());
         }
-        match self.control.mailbox.deliver(id, result) {
+        let mut counts = self.result_counts.borrow_mut();
+        if counts.get(id).is_some_and(|count| *count >= max_count) {
+            return Err(ApiError::too_many_results());
+        }
+        let delivery = self.control.mailbox.deliver(id, result);
+        if delivery != Delivery::Unknown {
+            *counts.entry(id.clone()).or_default() += 1;
+        }
+        match delivery {
             Delivery::Accepted | Delivery::Repeated => Ok(()),
             Delivery::Conflict => Err(ApiError::result_conflict()),
             Delivery::Unknown => Err(ApiError::tool_call_not_found()),

@@ -20,6 +20,7 @@ mod metrics;
 mod outbox;
 mod outlet;
 mod ports;
+mod rates;
 mod reply;
 mod retention;
 mod run_calls;
@@ -48,6 +49,7 @@ use crate::protocol::event::RunErrorCode;
 use crate::protocol::id::RunId;
 use crate::run::RunRefusal;
 use crate::run::ports::{Clock, Level, Log};
+use crate::store::{DAY_MS, Exhausted};
 use clock::PlatformClock;
 use handlers::Call;
 use identity::{Credentials, Identity};
@@ -144,6 +146,10 @@ async fn handle(
     ids: &RequestIds,
     identity: Identity,
 ) -> Result<Answer, ApiError> {
+    let limit_bytes = config.limits.headers_max_bytes;
+    if headers_bytes(request) > limit_bytes {
+        return Err(ApiError::headers_too_large(limit_bytes));
+    }
     let Some(objects) = env::run_objects(env) else {
         log.line(
             Level::Error,
@@ -173,6 +179,12 @@ async fn handle(
     call.answer(route).await
 }
 
+/// Bytes of the names and values of a request's headers.
+fn headers_bytes(request: &Request) -> usize {
+    let headers = request.headers().entries();
+    headers.map(|(name, value)| name.len() + value.len()).sum()
+}
+
 /// A header of a request.
 fn header(request: &Request, name: &str) -> Option<String> {
     request.headers().get(name).ok().flatten()
@@ -182,6 +194,12 @@ fn header(request: &Request, name: &str) -> Option<String> {
 fn refusal(refusal: RunRefusal, prefix: &str, run_id: &RunId) -> ApiError {
     match refusal {
         RunRefusal::ForeignThread => ApiError::forbidden(),
+        RunRefusal::Exhausted(Exhausted::Running) => ApiError::too_many_runs(),
+        RunRefusal::Exhausted(Exhausted::Stored) => ApiError::storage_full(),
+        RunRefusal::Exhausted(Exhausted::Tokens) => {
+            let into_the_day_ms = PlatformClock.now_ms() % DAY_MS;
+            ApiError::tokens_used_up((DAY_MS - into_the_day_ms).div_ceil(1000))
+        }
         RunRefusal::Conflict { status, thread_id } => {
             ApiError::run_conflict(status.as_str(), &thread_id, events_path(prefix, run_id))
         }

@@ -7,13 +7,16 @@ use super::env;
 use super::handlers::Call;
 use super::header;
 use super::ids;
+use super::rates;
 use super::reply::Answer;
 use super::run_calls::{RunCall, Start};
 use super::stream::describe;
 use crate::api::auth::{Caller, Principal};
-use crate::api::body::{self, THREAD_BODY_MAX_BYTES, check_counts};
+use crate::api::body::{self, THREAD_BODY_MAX_BYTES};
 use crate::api::error::ApiError;
+use crate::api::limits::InputLimits;
 use crate::binding::accept::Binding;
+use crate::config::Limits;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ToolCallAddress, ToolCallId};
 use crate::protocol::input::RunAgentInput;
@@ -23,6 +26,9 @@ use crate::run::plan;
 use crate::run::ports::{Clock, Level, Log};
 use crate::store::{Persistence, RunRow, RunStatus, Store};
 
+/// Where the platform says who a request comes from.
+pub const ADDRESS_HEADER: &str = "cf-connecting-ip";
+
 /// Runs are not restarted yet: every stream is of this generation. Source: contract 8.
 const GENERATION: u64 = 0;
 
@@ -31,6 +37,8 @@ impl Call<'_> {
     pub async fn start_run(&self, principal: Option<Principal>) -> Result<Answer, ApiError> {
         let limits = &self.config.limits;
         let text = self.body(limits.run_body_max_bytes).await?;
+        let input_limits = input_limits(limits);
+        input_limits.check_text(&text)?;
         let decoded = RunAgentInput::decode(&text)?;
         for warning in &decoded.warnings {
             let members: [(&str, &dyn Display); 2] =
@@ -38,7 +46,7 @@ impl Call<'_> {
             self.log.line(Level::Warn, "input_ignored", &members);
         }
         let mut input = decoded.input;
-        check_counts(&input, limits.messages_max_count, limits.tools_max_count)?;
+        input_limits.check(&input)?;
         let agent = self.config.agent(input.forwarded_props.agent_id.as_ref());
         let agent = agent.ok_or_else(ApiError::agent_not_found)?;
         let caller = self.caller(principal, input.forwarded_props.resource_id)?;
@@ -49,6 +57,7 @@ impl Call<'_> {
             Some(Principal::Admin) | None => None,
         };
         let persistence = plan::persistence(&agent, &input, principal);
+        self.check_rates(caller.owner()).await?;
         let call = RunCall::Start(Start {
             agent_id: AgentId::new(agent.id.as_str()),
             owner: owner(&persistence, &caller),
@@ -173,6 +182,23 @@ impl Call<'_> {
         Ok((address, self.call(address, call, "").await?))
     }
 
+    /// Runs per minute of an owner and of an address, where the deployment has bindings that count them.
+    async fn check_rates(&self, owner: Option<&ResourceId>) -> Result<(), ApiError> {
+        let address = header(self.request, ADDRESS_HEADER);
+        let keys = [
+            (rates::PER_OWNER, owner.map(ResourceId::as_str)),
+            (rates::PER_ADDRESS, address.as_deref()),
+        ];
+        for (binding, key) in keys {
+            if let Some(key) = key
+                && !rates::admits(self.env, binding, key, self.log).await
+            {
+                return Err(ApiError::rate_limited());
+            }
+        }
+        Ok(())
+    }
+
     fn binding(&self) -> Binding {
         Binding::from_accept(header(self.request, "accept").as_deref())
     }
@@ -268,6 +294,17 @@ impl Call<'_> {
             &[("error", &describe(&error.into()))],
         );
         ApiError::storage_unavailable()
+    }
+}
+
+fn input_limits(limits: &Limits) -> InputLimits {
+    InputLimits {
+        messages_max_count: limits.messages_max_count,
+        tools_max_count: limits.tools_max_count,
+        json_max_depth: limits.json_max_depth,
+        schema_max_bytes: limits.schema_max_bytes,
+        schema_max_depth: limits.schema_max_depth,
+        id_max_bytes: limits.id_max_bytes,
     }
 }
 

@@ -28,13 +28,13 @@ use crate::api::reply;
 use crate::api::trace::Trace;
 use crate::binding::accept::Binding;
 use crate::binding::event_log::EventLogGap;
-use crate::config::Config;
+use crate::config::{Config, Limits};
 use crate::protocol::id::ObjectAddress;
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::tool::ToolResult;
 use crate::run::ports::{Clock, Level, Log};
 use crate::run::{RunSetup, run};
-use crate::store::{Store, StoreError};
+use crate::store::{Quota, Store, StoreError};
 
 /// The object. Its state lives in cells that are never borrowed over a wait: requests interleave.
 #[durable_object(alarm)]
@@ -93,7 +93,10 @@ impl RunObject {
                 };
                 run.admit(&run_id, caller.as_ref())?;
                 let content = text;
-                run.deliver(&tool_call_id, ToolResult { content, is_error })?;
+                let most = env::settings(&self.env).map_or(usize::MAX, |settings| {
+                    settings.config.limits.results_per_call_max_count
+                });
+                run.deliver(&tool_call_id, ToolResult { content, is_error }, most)?;
                 Answer::json(reply::result_taken(&run_id, &tool_call_id))
             }
             RunCall::Status { run_id, caller } => {
@@ -188,6 +191,7 @@ impl RunObject {
             persistence: start.persistence,
             owner: start.owner,
             object,
+            quota: quota(&config.limits),
         })
     }
 
@@ -279,6 +283,16 @@ impl RunObject {
 
     fn log(&self) -> ConsoleLog {
         env::log(&self.env).with("object", self.state.id().to_string())
+    }
+}
+
+/// 0 in the configuration = no limit.
+fn quota(limits: &Limits) -> Quota {
+    let most = |count: usize| u64::try_from(count).ok().filter(|count| *count > 0);
+    Quota {
+        running_max_count: most(limits.concurrent_runs_max_count),
+        tokens_per_day_max_count: most(limits.tokens_per_day_max_count),
+        stored_max_bytes: most(limits.stored_max_bytes),
     }
 }
 

@@ -22,6 +22,7 @@ use super::handlers::Call;
 use super::identity::{Credentials, Identity, authenticate};
 use super::log::ConsoleLog;
 use super::reply::Answer;
+use super::run_handlers::ADDRESS_HEADER;
 use super::stream::{ChunkReader, describe};
 use super::{RequestIds, handle, header};
 use crate::api::auth::Principal;
@@ -78,6 +79,8 @@ impl Call<'_> {
             origin: header(self.request, "origin"),
             credentials: Credentials::of(&self.config.auth, |name| header(self.request, name))
                 .or_token(token),
+            address: header(self.request, ADDRESS_HEADER),
+            frames_max_count: self.config.limits.socket_frames_max_count,
         };
         spawn_local(async move { line.serve(&pair.server).await });
         let answer = Answer::socket(pair.client);
@@ -105,6 +108,9 @@ struct Line {
     query: Option<String>,
     origin: Option<String>,
     credentials: Credentials,
+    /// Where the client is.
+    address: Option<String>,
+    frames_max_count: usize,
 }
 
 impl Line {
@@ -162,20 +168,23 @@ impl Line {
         let taking = pin!(self.take_results(socket, frames, &run_id, &principal));
         match select(sending, taking).await {
             Either::Left((close, _)) => close,
-            // The client has gone. Dropping the stream tells the run.
-            Either::Right(((), _)) => Close::new(CLOSE_DONE, ""),
+            // The client has gone, or sends without end. Dropping the stream tells the run.
+            Either::Right((close, _)) => close,
         }
     }
 
-    /// Delivers results until the client is gone.
+    /// Delivers results until the client is gone, or has sent as many frames as it may; the input was one.
     async fn take_results(
         &self,
         socket: &WebSocket,
         frames: &mut Frames<'_>,
         run_id: &RunId,
         principal: &Option<Principal>,
-    ) {
-        while let Some(frame) = frames.next().await {
+    ) -> Close {
+        for _ in 1..self.frames_max_count {
+            let Some(frame) = frames.next().await else {
+                return Close::new(CLOSE_DONE, "");
+            };
             let frame = match frame {
                 Frame::Text(text) => ClientFrame::read(&text),
                 // Read as what it is not: the rejection says so.
@@ -184,7 +193,7 @@ impl Line {
             let result = match frame {
                 ClientFrame::Result(result) => result,
                 ClientFrame::Ping if socket.send_with_str(PONG).is_ok() => continue,
-                ClientFrame::Ping => return,
+                ClientFrame::Ping => return Close::new(CLOSE_DONE, ""),
             };
             let id = result.tool_call_id.as_deref();
             let refused = match (id, result.body) {
@@ -197,9 +206,10 @@ impl Line {
             if let Some(error) = refused
                 && socket.send_with_str(rejected(id, &error)).is_err()
             {
-                return;
+                return Close::new(CLOSE_DONE, "");
             }
         }
+        Close::refused(&ApiError::too_many_frames(self.frames_max_count).into())
     }
 
     async fn deliver(
@@ -248,6 +258,9 @@ impl Line {
     fn request(&self, path: &str, body: &str) -> worker::Result<Request> {
         let headers = Headers::new();
         headers.set("content-type", "application/json")?;
+        if let Some(address) = &self.address {
+            headers.set(ADDRESS_HEADER, address)?;
+        }
         let mut init = RequestInit::new();
         init.with_method(Method::Post)
             .with_headers(headers)

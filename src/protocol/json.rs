@@ -45,7 +45,16 @@ pub fn parse(text: &str) -> Result<Value, JsonFault> {
     })
 }
 
+/// Whether a text is nested deeper than this; `false` for one that is refused before that can be told.
+pub fn is_deeper(text: &str, max_depth: usize) -> bool {
+    scan(text, max_depth) == Err(JsonFault::TooDeep)
+}
+
 fn check_size(text: &str) -> Result<(), JsonFault> {
+    scan(text, JSON_MAX_DEPTH)
+}
+
+fn scan(text: &str, max_depth: usize) -> Result<(), JsonFault> {
     let (mut depth, mut value_count) = (0usize, 0usize);
     let (mut in_string, mut escaped) = (false, false);
     for byte in text.bytes() {
@@ -65,7 +74,7 @@ fn check_size(text: &str) -> Result<(), JsonFault> {
                 b',' => value_count += 1,
                 _ => {}
             }
-            if depth > JSON_MAX_DEPTH {
+            if depth > max_depth {
                 return Err(JsonFault::TooDeep);
             } else if value_count > JSON_MAX_VALUE_COUNT {
                 return Err(JsonFault::TooManyValues);

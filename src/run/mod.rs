@@ -43,7 +43,8 @@ use crate::protocol::message::Message;
 use crate::protocol::tool::ToolResult;
 use crate::provider::{FinishReason, ModelMessage, ModelRequest, ModelTarget, ProviderError, codec};
 use crate::store::{
-    BeginRun, Begun, DatabaseError, Persistence, PersistentRun, RunStatus, Store, StoreError,
+    BeginRun, Begun, DatabaseError, Exhausted, Persistence, PersistentRun, Quota, RunStatus, Store,
+    StoreError,
 };
 use crate::tool::toolbox::{ServerTools, ToolBox};
 use answer::ModelAnswer;
@@ -75,6 +76,8 @@ pub struct RunSetup {
     pub owner: Option<ResourceId>,
     /// The object the run lives in; tool call ids carry it.
     pub object: ObjectAddress,
+    /// What its owner may use.
+    pub quota: Quota,
 }
 
 /// What other requests may do to a run that lives: deliver results, cancel.
@@ -93,6 +96,8 @@ pub struct RunControl {
 pub enum RunRefusal {
     /// 403
     ForeignThread,
+    /// 429 with Retry-After, or 413: the owner has used up what it may.
+    Exhausted(Exhausted),
     /// 409 `run_conflict`
     Conflict {
         /// State of the other run.
@@ -268,11 +273,13 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
                 .saturating_add(agent.run_timeout_ms)
                 .saturating_add(DEADLINE_GRACE_MS),
             incarnation: self.ports.ids().token(),
+            quota: self.setup.quota,
         };
         let begun = self.stored("start", || store.begin_run(begin.clone())).await;
         match begun.map_err(|_| RunRefusal::StorageUnavailable)? {
             Begun::Stateless => Ok(self.setup.input.messages.clone()),
             Begun::ForeignThread => Err(RunRefusal::ForeignThread),
+            Begun::Exhausted(exhausted) => Err(RunRefusal::Exhausted(exhausted)),
             Begun::Conflict { status, thread_id } => Err(RunRefusal::Conflict { status, thread_id }),
             Begun::Persistent(mut run) => {
                 let messages = std::mem::take(&mut run.model_input);

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::begin_sql::{CREATE_THREAD, Listing, RUN_VERDICT, THREAD_VERDICT, take_turn};
+use super::begin_sql::{Listing, RUN_VERDICT, THREAD_VERDICT, create_thread, take_turn};
 use super::body::StoredMessage;
 use super::incoming::{MessageList, made_calls, tool_call_id};
 use super::row::Fields;
 use super::title::{folded, provisional_title};
 use super::{
-    BeginRun, Begun, Database, Persistence, PersistentRun, Row, RunStatus, Statement, Store, StoreError,
+    BeginRun, Begun, Database, Exhausted, Persistence, PersistentRun, Row, RunStatus, Statement, Store,
+    StoreError,
 };
 use crate::protocol::id::{MessageId, ResourceId, ThreadId, ToolCallId};
 use crate::protocol::message::{Message, MessageBody};
@@ -24,6 +25,16 @@ impl<D: Database> Store<D> {
             Persistence::Stateless => return Ok(Begun::Stateless),
             Persistence::Create(owner) | Persistence::IfThreadExists(owner) => owner.clone(),
         };
+        let (by, now) = (owner.as_str().into(), begin.now_ms.into());
+        if let Some(statement) = begin.quota.used(&by, &now) {
+            let used = self.database.batch(vec![statement]).await?;
+            if let Some(exhausted) = begin
+                .quota
+                .exhausted(used.first().and_then(|rows| rows.first()))?
+            {
+                return Ok(Begun::Exhausted(exhausted));
+            }
+        }
         let list = MessageList::new(begin.incoming.clone());
         let (listing, mut statements) = (listing(&begin, &owner, &list), Vec::new());
         if !begin.read_only {
@@ -40,7 +51,12 @@ impl<D: Database> Store<D> {
             .skip(write_count);
         let thread = results.next().unwrap_or_default();
         let run = results.next().unwrap_or_default();
-        let place = match verdict(&begin, &owner, thread.first(), run.first())? {
+        let running = match begin.quota.running_max_count {
+            Some(_) => results.next().unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let exhausted = begin.quota.exhausted(running.first())?;
+        let place = match verdict(&begin, &owner, (thread.first(), run.first()), exhausted)? {
             Ok(place) => place,
             Err(verdict) => return Ok(verdict),
         };
@@ -87,6 +103,7 @@ fn listing(begin: &BeginRun, owner: &ResourceId, list: &MessageList) -> Listing 
             Persistence::IfThreadExists(_) => true,
             Persistence::Create(_) | Persistence::Stateless => false,
         },
+        quota: begin.quota,
     }
 }
 
@@ -96,7 +113,7 @@ fn writes(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Result<Vec
     let mut statements = Vec::new();
     match begin.persistence {
         Persistence::Create(_) => statements.push(Statement::new(
-            CREATE_THREAD,
+            create_thread(&begin.quota),
             vec![
                 owner.clone(),
                 thread.clone(),
@@ -137,11 +154,12 @@ fn reads(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Vec<Stateme
     let last_messages = u64::from(begin.last_messages);
     let counted = u64::try_from(list.counted()).unwrap_or(u64::MAX);
     let mut statements = vec![
-        Statement::new(THREAD_VERDICT, vec![owner.clone(), thread, now]),
-        Statement::new(RUN_VERDICT, vec![owner, run]),
-        listing.window(last_messages, last_messages.saturating_sub(counted)),
-        listing.stored_versions(),
+        Statement::new(THREAD_VERDICT, vec![owner.clone(), thread, now.clone()]),
+        Statement::new(RUN_VERDICT, vec![owner.clone(), run]),
     ];
+    statements.extend(begin.quota.running(&owner, &now));
+    statements.push(listing.window(last_messages, last_messages.saturating_sub(counted)));
+    statements.push(listing.stored_versions());
     if list.has_results() {
         statements.push(listing.exchange());
     }
@@ -152,8 +170,8 @@ fn reads(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Vec<Stateme
 fn verdict(
     begin: &BeginRun,
     owner: &ResourceId,
-    thread: Option<&Row>,
-    run: Option<&Row>,
+    (thread, run): (Option<&Row>, Option<&Row>),
+    exhausted: Option<Exhausted>,
 ) -> Result<Result<RunPlace, Begun>, StoreError> {
     let (thread, run) = (thread.map(Fields), run.map(Fields));
     if let Some(thread) = thread
@@ -179,6 +197,10 @@ fn verdict(
         if waits {
             return Ok(Err(Begun::Stateless));
         }
+    }
+    // A run whose row went in is one of those that are counted.
+    if let (None, Some(exhausted)) = (&run, exhausted) {
+        return Ok(Err(Begun::Exhausted(exhausted)));
     }
     let has_provisional_title = match thread {
         Some(thread) => thread.optional_text("title_origin")? == Some("provisional"),

@@ -6,7 +6,7 @@
 
 use super::body::MESSAGE_COLUMNS;
 use super::messages::{COUNT_MESSAGES, count_rows};
-use super::{Parameter, Statement};
+use super::{Parameter, Quota, Statement};
 
 /// Places per turn: a message's place is turn * `TURN_PLACES` + index in the turn.
 pub(super) const TURN_PLACES: u64 = 1 << 20;
@@ -32,13 +32,18 @@ pub(super) const RUN_VERDICT: &str = "
 SELECT thread_id, incarnation, object, status, deadline_ms, turn FROM runs WHERE id = ?2 AND resource_id = ?1";
 
 /// Parameters: owner, thread, run, incarnation, now.
-pub(super) const CREATE_THREAD: &str = "
+pub(super) fn create_thread(quota: &Quota) -> String {
+    format!(
+        "
 INSERT INTO threads (
   id, resource_id, incarnation, metadata, next_turn, message_count, row_count, created_at_ms, updated_at_ms
 )
-SELECT ?2, ?1, ?4, '{}', 1, 0, 0, ?5, ?5
-WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?3 AND resource_id = ?1)
-ON CONFLICT (id) DO NOTHING";
+SELECT ?2, ?1, ?4, '{{}}', 1, 0, 0, ?5, ?5
+WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?3 AND resource_id = ?1){}
+ON CONFLICT (id) DO NOTHING",
+        quota.condition("?5")
+    )
+}
 
 /// Takes the turn, and counts a thread that an earlier version left uncounted. Only the batch that inserted the run row finds it with the turn that is next.
 /// Parameters: owner, thread, run, object, now, title, folded title.
@@ -67,8 +72,8 @@ const TURN_START: &str = "(1048576 * coalesce(
     (SELECT turn FROM runs WHERE id = ?3 AND resource_id = ?1), (SELECT next_turn FROM threads WHERE id = ?2)
   ))";
 
-/// The condition of every write. Parameter `?4`: now.
-fn gate(only_if_nobody_waits: bool) -> String {
+/// The condition of every write but the thread's. Parameter `?4`: now.
+fn gate(only_if_nobody_waits: bool, quota: &Quota) -> String {
     let mut gate = "
   EXISTS (SELECT 1 FROM threads WHERE id = ?2 AND resource_id = ?1)
   AND NOT EXISTS (SELECT 1 FROM runs WHERE id = ?3 AND resource_id = ?1)"
@@ -83,6 +88,7 @@ fn gate(only_if_nobody_waits: bool) -> String {
   )",
         );
     }
+    gate.push_str(&quota.condition("?4"));
     gate
 }
 
@@ -94,9 +100,15 @@ pub(super) struct Listing {
     pub identity_chunks: Vec<String>,
     /// Writes nothing while a run of the thread waits.
     pub only_if_nobody_waits: bool,
+    /// Writes nothing once it is used up.
+    pub quota: Quota,
 }
 
 impl Listing {
+    fn gate(&self) -> String {
+        gate(self.only_if_nobody_waits, &self.quota)
+    }
+
     /// A statement over `listed` (the incoming messages) and `shared` (those that were stored before this run), with
     /// `own` as its parameters from the given number on.
     fn statement(&self, own: Vec<Parameter>, sql: impl FnOnce(usize) -> String) -> Statement {
@@ -138,7 +150,7 @@ pending(place, call) AS (
 
     /// Superseded messages of the list are visible again.
     pub fn show_listed(&self) -> Statement {
-        let gate = gate(self.only_if_nobody_waits);
+        let gate = self.gate();
         self.statement(Vec::new(), |_| {
             format!(
                 "UPDATE messages SET superseded_by = NULL
@@ -149,7 +161,7 @@ WHERE rowid IN (SELECT message FROM shared) AND superseded_by IS NOT NULL AND {g
 
     /// Stored messages after the last shared one that are not in the list are hidden; those of live runs stay.
     pub fn supersede_unlisted(&self) -> Statement {
-        let gate = gate(self.only_if_nobody_waits);
+        let gate = self.gate();
         self.statement(Vec::new(), |_| {
             format!(
                 "UPDATE messages SET superseded_by = ?3
@@ -168,7 +180,7 @@ WHERE resource_id = ?1 AND thread_id = ?2 AND superseded_by IS NULL
     /// New messages after the last shared one, answers to pending calls wherever they are, and changed user content.
     /// `rows`: see `MessageList::row_chunks`.
     pub fn upsert(&self, rows: String) -> Statement {
-        let gate = gate(self.only_if_nobody_waits);
+        let gate = self.gate();
         self.statement(vec![rows.into()], |rows| {
             format!(
                 "INSERT INTO messages (
@@ -197,7 +209,7 @@ ON CONFLICT DO NOTHING"
 
     /// Continuations of bodies. `rows`: see `MessageList::row_chunks`.
     pub fn upsert_pieces(&self, rows: String) -> Statement {
-        let gate = gate(self.only_if_nobody_waits);
+        let gate = self.gate();
         let sql = insert_pieces(
             5,
             &format!("(m.place >= {TURN_START} OR m.role = 'user' AND n.role = 'user') AND {gate}"),
@@ -209,7 +221,7 @@ ON CONFLICT DO NOTHING"
 
     /// The run row.
     pub fn insert_run(&self, agent_id: &str, object: &str, deadline_ms: u64) -> Statement {
-        let gate = gate(self.only_if_nobody_waits);
+        let gate = self.gate();
         let sql = format!(
             "
 INSERT INTO runs (

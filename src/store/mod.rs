@@ -14,6 +14,7 @@ mod incoming;
 mod mastra_form;
 mod messages;
 mod purge;
+mod quota;
 mod row;
 mod runs;
 mod search;
@@ -25,6 +26,7 @@ pub use export::ThreadPart;
 pub use mastra_form::kept_rows;
 pub use messages::PAGE_MAX_BYTES;
 pub use purge::{Purge, Purged};
+pub use quota::{DAY_MS, Exhausted, Quota};
 pub use runs::RunRow;
 pub use search::{IndexedText, SearchHit, SearchIndex};
 pub use threads::{FoundThreads, ThreadDetail, ThreadListError};
@@ -230,6 +232,8 @@ pub struct BeginRun {
     pub deadline_ms: u64,
     /// A fresh random text, used if the thread is created now.
     pub incarnation: String,
+    /// What the owner may use.
+    pub quota: Quota,
 }
 
 /// What the start batch found.
@@ -241,6 +245,8 @@ pub enum Begun {
     Persistent(PersistentRun),
     /// The thread belongs to another owner: 403.
     ForeignThread,
+    /// The owner has used up what it may: 429 or 413.
+    Exhausted(Exhausted),
     /// The owner has a run of this id already: 409 (D12).
     Conflict {
         /// Its state; `Running` or `Waiting` past its deadline reads as `Failed`.

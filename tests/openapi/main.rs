@@ -286,7 +286,7 @@ fn every_member_of_a_body_is_described() {
         (
             include_str!("../../src/api/body.rs"),
             &["NewThread", "ThreadPatch", "CancelBody", "Erasure"],
-            &["identity", "messages", "tools"],
+            &["identity"],
             &["resourceId"],
         ),
         (

@@ -380,6 +380,7 @@ impl Scene {
             tools: self.tools,
             owner: self.principal.clone(),
             object: next_object(),
+            quota: io_bridge::store::Quota::default(),
             input,
             agent,
         };

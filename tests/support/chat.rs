@@ -3,7 +3,7 @@
 use futures::executor::block_on;
 use io_bridge::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ThreadId, ToolCallId};
 use io_bridge::protocol::message::Message;
-use io_bridge::store::{BeginRun, Begun, EndRun, Persistence, PersistentRun, RunStatus, Store};
+use io_bridge::store::{BeginRun, Begun, EndRun, Persistence, PersistentRun, Quota, RunStatus, Store};
 use serde_json::json;
 
 use crate::sqlite::Sqlite;
@@ -39,6 +39,7 @@ pub fn begin(run_id: &str, incoming: Vec<Message>) -> BeginRun {
         now_ms: START_MS,
         deadline_ms: START_MS + RUN_MS,
         incarnation: format!("of {run_id}"),
+        quota: Quota::default(),
     }
 }
 

@@ -39,7 +39,7 @@ const agentsVariable = (agents) => ({ AGENTS: Object.fromEntries(agents.map(({ i
  * with the commands of `Worker.break`; `search` binds a search index; `page` serves the static files too, at `pageOrigin`; `metrics` binds a data set and gives its `points`; `stateFolder` keeps D1 and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI;
  * `front` is the text of a module that stands in front of the Worker's own, `./index.js`.
  */
-export async function startWorker({ agents, vars = {}, secrets = {}, without = [], breakable = false, search = false, page = false, metrics = false, stateFolder, ai, front } = {}) {
+export async function startWorker({ agents, vars = {}, secrets = {}, without = [], breakable = false, search = false, page = false, metrics = false, stateFolder, ai, front, ratelimits } = {}) {
   const { workerOptions, main: shipped } = unstable_getMiniflareWorkerOptions(CONFIG_FILE);
   const main = breakable ? path.join(PROJECT, "build-test", path.basename(shipped)) : shipped;
   assert.ok(existsSync(main), `the Worker is not built: ${path.relative(PROJECT, main)} is missing`);
@@ -62,6 +62,7 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
         modules: modules(main, front),
         bindings: { ...fromConfig.bindings, ...(agents ? agentsVariable(agents) : {}), ...vars, ...secrets },
         ...(metrics ? { serviceBindings: { METRICS: { name: "metrics", entrypoint: "Dataset" } } } : {}),
+        ...(ratelimits ? { ratelimits } : {}),
         ...(ai ? { ai: { binding: "AI", remoteProxyConnectionString: new URL(ai) } } : {}),
         unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
       },
