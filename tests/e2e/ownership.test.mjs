@@ -99,6 +99,10 @@ const named = (path, who) => (who === ADMIN ? `${path}${path.includes("?") ? "&"
 const CASES = {
   "GET (the prefix itself)": [{ of: nothing, ask: () => get(""), expected: OPEN }],
   "GET /openapi.json": [{ of: nothing, ask: () => get("/openapi.json"), expected: OPEN }],
+  "GET /health": [
+    { what: "alive", of: nothing, ask: () => get("/health"), expected: OPEN },
+    { what: "deep", of: nothing, ask: () => get("/health?deep=1"), expected: [401, 401, 401, 403, 403, 200] },
+  ],
   "POST /run": [
     {
       what: "on a thread of Ada's",
