@@ -6,7 +6,7 @@ WHERE ?= --remote
 export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
 
-.PHONY: dev test test-matrix test-proxy test-mastra test-openapi test-playground build size instructions bench deploy reindex setup
+.PHONY: dev test test-matrix test-proxy test-mastra test-openapi test-playground test-guides build size instructions bench deploy reindex setup
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
@@ -28,6 +28,7 @@ test: setup
 	node scripts/size.mjs
 	node scripts/matrix.mjs
 	npm run e2e
+	node scripts/guides.mjs
 
 ## Every client version there is, over every transport
 test-matrix: build
@@ -44,6 +45,10 @@ test-mastra: build
 ## The API's description linted, and the Worker asked what it promises
 test-openapi: build
 	node scripts/openapi.mjs
+
+## The commands of the guides, from an empty folder
+test-guides: build
+	node scripts/guides.mjs
 
 ## The playground in a real Chromium, and its types
 test-playground: build
