@@ -22,7 +22,7 @@ for (const binding of ["SSE", "Protobuf", "WebSocket"]) {
     await page.getByRole("radio", { name: binding }).check();
     await visitor.ask("Draw a shape: a large orange star then draw a shape: a small teal circle");
     await page.getByRole("img", { name: "The canvas: a large orange star, a small teal circle" }).waitFor();
-    const cards = page.getByRole("region", { name: "Tool call draw_shape" });
+    const cards = page.getByRole("group", { name: "Tool call draw_shape" });
     assert.deepEqual(await cards.locator(".call-status").allInnerTexts(), ["Done", "Done"]);
     await cards.first().locator("summary").click();
     const shown = await cards.first().locator("pre").allInnerTexts();

@@ -48,14 +48,12 @@ function Header() {
         <Icon name="menu" />
       </button>
       <h1 class="hidden">io-bridge playground</h1>
-      <label class="agent">
-        <span class="hidden">Agent</span>
-        <select value={app.agent.value?.id} disabled={list.length === 0} onChange={(event) => (agentId.value = event.currentTarget.value)}>
-          {list.map(({ id, name }) => (
-            <option key={id} value={id}>{name}</option>
-          ))}
-        </select>
-      </label>
+      <label class="hidden" for="agent">Agent</label>
+      <select id="agent" value={app.agent.value?.id} disabled={list.length === 0} onChange={(event) => (agentId.value = event.currentTarget.value)}>
+        {list.map(({ id, name }) => (
+          <option key={id} value={id}>{name}</option>
+        ))}
+      </select>
       {app.agent.value && <span class="model">{app.agent.value.modelId || app.agent.value.provider}</span>}
       <span class="spacer" />
       <button class="icon-button" aria-label="Settings" title="Settings" onClick={() => (isSettingsOpen.value = true)}>

@@ -25,7 +25,7 @@ export function CallCard({ call, calls }: { call: CallItem; calls: CallItem[] })
   const tool = pageTool(call.name);
   const Picture = tool?.Picture;
   return (
-    <section class={`call call-${call.status}`} aria-label={`Tool call ${call.name}`}>
+    <div class={`call call-${call.status}`} role="group" aria-label={`Tool call ${call.name}`}>
       <details>
         <summary>
           <Icon name={icons[call.name] ?? "tool"} />
@@ -44,7 +44,7 @@ export function CallCard({ call, calls }: { call: CallItem; calls: CallItem[] })
         {call.result !== undefined && <> <span aria-label="gave">→</span> <code>{short(call.result)}</code></>}
       </p>
       {Picture && call.status !== "failed" && <Picture call={call} calls={calls} />}
-    </section>
+    </div>
   );
 }
 

@@ -1,7 +1,7 @@
 // Questions to the person, and the settings.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import * as app from "../state/app.ts";
 import { isSettingsOpen } from "../state/layout.ts";
 import { questions, type Question } from "../state/questions.ts";
@@ -11,7 +11,8 @@ import { Icon } from "./icon.tsx";
 
 function Modal({ label, role, onClose, children }: { label: string; role?: "alertdialog"; onClose(): void; children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Closed while it still stands in the page: that gives the focus back to where it was.
+  useLayoutEffect(() => {
     const element = dialog.current;
     element?.showModal();
     return () => element?.close();
