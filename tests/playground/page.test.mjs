@@ -20,6 +20,7 @@ for (const scheme of ["light", "dark"]) {
   test(`axe finds nothing in the ${scheme} theme: empty, talking, asking, set up`, async () => {
     const visitor = await shared.visit({ scheme, width: 1440, height: 900 });
     const { page } = visitor;
+    assert.equal(await visitor.isDark(), scheme === "dark");
     assert.deepEqual(await visitor.faults(), []);
     await visitor.screenshot(`wide-${scheme}-empty`);
     await conversation(visitor);

@@ -75,7 +75,7 @@ function useStickyEnd(items: Item[], threadId: string) {
   }, [threadId]);
   const hasSpoken = items.at(-1)?.kind === "user";
   useEffect(() => {
-    if (isAtEnd.current || hasSpoken) toEnd();
+    if (items.length > 0 && (isAtEnd.current || hasSpoken)) toEnd();
   }, [items]);
   return { scroller, isAway, toEnd };
 }

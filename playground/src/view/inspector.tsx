@@ -39,10 +39,17 @@ export function Inspector() {
         {run && <Tools run={run} />}
         <button class="icon-button" aria-label="Close the inspector" onClick={toggleInspector}><Icon name="close" /></button>
       </header>
-      {run ? <RunFrames run={run} runs={runs.value} /> : <p class="list-note">Every frame of a run shows here, as it comes off the wire.</p>}
+      {run ? <RunFrames run={run} runs={runs.value} /> : <Empty />}
     </aside>
   );
 }
+
+const Empty = () => (
+  <div class="inspector-empty">
+    <Icon name="bolt" />
+    <p>Send a message, and every frame of its run shows here as it comes off the wire.</p>
+  </div>
+);
 
 function Tools({ run }: { run: Run }) {
   const [isCopied, setCopied] = useState(false);
@@ -161,5 +168,5 @@ const kindOf = (type: string): string => {
 function gist({ event, text }: Frame): string {
   const members = (event ?? {}) as Record<string, unknown>;
   const value = members["delta"] ?? members["content"] ?? members["toolCallName"] ?? members["stepName"] ?? members["message"] ?? "";
-  return event ? String(value) : text;
+  return event ? String(value).replaceAll("\n", "↵") : text;
 }

@@ -12,6 +12,8 @@ import { ago } from "./words.ts";
 
 const SEARCH_PAUSE_MS = 200;
 
+const isMac = navigator.userAgent.includes("Mac");
+
 const closeIfNarrow = () => {
   if (isNarrow.value) isListOpen.value = false;
 };
@@ -67,7 +69,7 @@ function Search() {
       <Icon name="search" />
       <label class="hidden" for="search">Search threads</label>
       <input id="search" type="search" placeholder="Search" autocomplete="off" onInput={onInput} />
-      <kbd aria-hidden="true">⌘K</kbd>
+      <kbd aria-hidden="true">{isMac ? "⌘K" : "Ctrl K"}</kbd>
     </div>
   );
 }

@@ -133,6 +133,13 @@ class Visitor {
     return texts.map((text) => text.replace(/^You said: /, "").trim());
   }
 
+  isDark() {
+    return this.page.evaluate(() => {
+      const [red] = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number);
+      return red < 128;
+    });
+  }
+
   /** The rule and the places of everything axe finds wrong. */
   async faults() {
     await this.page.evaluate(axe.source);
