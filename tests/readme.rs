@@ -94,6 +94,10 @@ const AGENT_KEYS: &[(&str, &str)] = &[
         "toolCallStreaming",
         "`held`: arguments are sent when complete; `live`: as they arrive, where that is safe.",
     ),
+    (
+        "reasoning",
+        "`hide`, or `emit`: ask for the model's reasoning and stream it to clients that send a `protocolVersion`.",
+    ),
     ("showErrors", "Say failures in a text message too."),
 ];
 
@@ -138,6 +142,14 @@ const EVENTS: &[(&str, &str)] = &[
     ("TEXT_MESSAGE_START", "`messageId` (the stored one), `role`"),
     ("TEXT_MESSAGE_CONTENT", "`messageId`, `delta`"),
     ("TEXT_MESSAGE_END", "`messageId`"),
+    (
+        "REASONING_START",
+        "`messageId`; these five only with `reasoning = \"emit\"`, for 1.0 peers",
+    ),
+    ("REASONING_MESSAGE_START", "`messageId` (the stored one), `role`"),
+    ("REASONING_MESSAGE_CONTENT", "`messageId`, `delta`"),
+    ("REASONING_MESSAGE_END", "`messageId`"),
+    ("REASONING_END", "`messageId`"),
     (
         "TOOL_CALL_START",
         "`toolCallId`, `toolCallName`, `parentMessageId`",

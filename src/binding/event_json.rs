@@ -36,6 +36,22 @@ pub fn decode(json: &[u8]) -> Option<Event> {
         EventKind::TextMessageEnd => Event::TextMessageEnd {
             message_id: object.message_id("messageId")?,
         },
+        EventKind::ReasoningStart => Event::ReasoningStart {
+            message_id: object.message_id("messageId")?,
+        },
+        EventKind::ReasoningMessageStart => Event::ReasoningMessageStart {
+            message_id: object.message_id("messageId")?,
+        },
+        EventKind::ReasoningMessageContent => Event::ReasoningMessageContent {
+            message_id: object.message_id("messageId")?,
+            delta: object.text("delta")?,
+        },
+        EventKind::ReasoningMessageEnd => Event::ReasoningMessageEnd {
+            message_id: object.message_id("messageId")?,
+        },
+        EventKind::ReasoningEnd => Event::ReasoningEnd {
+            message_id: object.message_id("messageId")?,
+        },
         EventKind::ToolCallStart => Event::ToolCallStart {
             tool_call_id: object.tool_call_id()?,
             tool_call_name: object.text("toolCallName")?,

@@ -66,6 +66,11 @@ fn numbers(kind: EventKind) -> (u32, u64) {
         EventKind::StepStarted => (15, 14),
         EventKind::StepFinished => (16, 15),
         EventKind::ToolCallResult => (22, 21),
+        EventKind::ReasoningStart => (25, 24),
+        EventKind::ReasoningMessageStart => (26, 25),
+        EventKind::ReasoningMessageContent => (27, 26),
+        EventKind::ReasoningMessageEnd => (28, 27),
+        EventKind::ReasoningEnd => (30, 29),
     }
 }
 
@@ -92,6 +97,17 @@ fn members(event: &Event, out: &mut Vec<u8>) {
             text(out, 3, delta);
         }
         Event::TextMessageEnd { message_id } => text(out, 2, message_id.as_str()),
+        Event::ReasoningStart { message_id }
+        | Event::ReasoningMessageEnd { message_id }
+        | Event::ReasoningEnd { message_id } => text(out, 3, message_id.as_str()),
+        Event::ReasoningMessageStart { message_id } => {
+            text(out, 3, message_id.as_str());
+            text(out, 4, "reasoning");
+        }
+        Event::ReasoningMessageContent { message_id, delta } => {
+            text(out, 3, message_id.as_str());
+            text(out, 4, delta);
+        }
         Event::ToolCallStart {
             tool_call_id,
             tool_call_name,

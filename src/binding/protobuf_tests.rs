@@ -88,6 +88,37 @@ fn vectors() -> Vec<(Event, &'static str)> {
             "1a070a02080212016d",
         ),
         (
+            Event::ReasoningStart {
+                message_id: message_id(),
+            },
+            "ca01070a0208181a016d",
+        ),
+        (
+            Event::ReasoningMessageStart {
+                message_id: message_id(),
+            },
+            "d201120a0208191a016d2209726561736f6e696e67",
+        ),
+        (
+            Event::ReasoningMessageContent {
+                message_id: message_id(),
+                delta: "hm".to_owned(),
+            },
+            "da010b0a02081a1a016d2202686d",
+        ),
+        (
+            Event::ReasoningMessageEnd {
+                message_id: message_id(),
+            },
+            "e201070a02081b1a016d",
+        ),
+        (
+            Event::ReasoningEnd {
+                message_id: message_id(),
+            },
+            "f201070a02081d1a016d",
+        ),
+        (
             Event::ToolCallStart {
                 tool_call_id: tool_call_id(),
                 tool_call_name: "n".to_owned(),

@@ -52,7 +52,20 @@ pub fn encode_json(event: &Event, out: &mut Vec<u8>) {
             member(out, r#","messageId":"#, message_id);
             member(out, r#","role":"#, "assistant");
         }
-        Event::TextMessageEnd { message_id } => {
+        Event::ReasoningMessageStart { message_id } => {
+            open(out, event.kind());
+            member(out, r#","messageId":"#, message_id);
+            member(out, r#","role":"#, "reasoning");
+        }
+        Event::ReasoningMessageContent { message_id, delta } => {
+            open(out, event.kind());
+            member(out, r#","messageId":"#, message_id);
+            member(out, r#","delta":"#, delta);
+        }
+        Event::TextMessageEnd { message_id }
+        | Event::ReasoningStart { message_id }
+        | Event::ReasoningMessageEnd { message_id }
+        | Event::ReasoningEnd { message_id } => {
             open(out, event.kind());
             member(out, r#","messageId":"#, message_id);
         }
@@ -203,6 +216,37 @@ mod tests {
                     message_id: message_id(),
                 },
                 r#"{"type":"TEXT_MESSAGE_END","messageId":"m"}"#,
+            ),
+            (
+                Event::ReasoningStart {
+                    message_id: message_id(),
+                },
+                r#"{"type":"REASONING_START","messageId":"m"}"#,
+            ),
+            (
+                Event::ReasoningMessageStart {
+                    message_id: message_id(),
+                },
+                r#"{"type":"REASONING_MESSAGE_START","messageId":"m","role":"reasoning"}"#,
+            ),
+            (
+                Event::ReasoningMessageContent {
+                    message_id: message_id(),
+                    delta: "hm".to_owned(),
+                },
+                r#"{"type":"REASONING_MESSAGE_CONTENT","messageId":"m","delta":"hm"}"#,
+            ),
+            (
+                Event::ReasoningMessageEnd {
+                    message_id: message_id(),
+                },
+                r#"{"type":"REASONING_MESSAGE_END","messageId":"m"}"#,
+            ),
+            (
+                Event::ReasoningEnd {
+                    message_id: message_id(),
+                },
+                r#"{"type":"REASONING_END","messageId":"m"}"#,
             ),
             (
                 Event::ToolCallStart {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::agents::{AgentConfig, ModelSettingsConfig, OnDisconnect};
+use super::agents::{AgentConfig, ModelSettingsConfig, OnDisconnect, Reasoning};
 use super::table::{ProviderEntry, Wire};
 use crate::protocol::agent::Agent;
 use crate::protocol::forwarded_props::ModelSettings;
@@ -86,7 +86,7 @@ impl AgentConfig {
     /// AG-UI `AgentCapabilities`: what is absent is not offered.
     ///
     /// No `state` group: it speaks of shared state and of memory beyond the thread, and threads are neither.
-    /// No `reasoning` group: it promises events. Source: AG-UI 2.7.
+    /// A `reasoning` group promises events. Source: AG-UI 2.7.
     fn capabilities(&self, server_tools: &[Tool]) -> Value {
         let mut capabilities = json!({
             "identity": { "name": self.display_name(), "type": "io-bridge" },
@@ -99,6 +99,10 @@ impl AgentConfig {
             },
             "execution": { "maxIterations": self.max_steps, "maxExecutionTime": self.run_timeout_ms },
         });
+        if let (Reasoning::Emit, Value::Object(groups)) = (self.reasoning, &mut capabilities) {
+            let reasoning = json!({ "supported": true, "streaming": true, "encrypted": false });
+            groups.insert("reasoning".to_owned(), reasoning);
+        }
         let of_the_wire = match self.provider.wire {
             Wire::OpenAiChat => json!({
                 "output": { "structuredOutput": true },

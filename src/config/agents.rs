@@ -116,6 +116,9 @@ pub struct AgentConfig {
     /// Source: D8.
     #[serde(default)]
     pub tool_call_streaming: ToolCallStreaming,
+    /// What becomes of the model's reasoning.
+    #[serde(default)]
+    pub reasoning: Reasoning,
     /// Say failures in a text message too. Source: contract 2.4.
     #[serde(default)]
     pub show_errors: bool,
@@ -206,6 +209,17 @@ pub enum ToolCallStreaming {
     Held,
     /// As they arrive, where that is safe.
     Live,
+}
+
+/// What becomes of the model's reasoning; it never goes back to a model as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reasoning {
+    /// It is dropped.
+    #[default]
+    Hide,
+    /// It is asked for, streamed as `REASONING_*` events to peers that declare a protocol version, and stored.
+    Emit,
 }
 
 mod provider_name {

@@ -57,6 +57,33 @@ pub enum Event {
         /// The open text.
         message_id: MessageId,
     },
+    /// `REASONING_START {messageId}`: a span of reasoning, for agents that emit it.
+    ReasoningStart {
+        /// Fresh per span; its one message and the stored one have it too.
+        message_id: MessageId,
+    },
+    /// `REASONING_MESSAGE_START {messageId, role: "reasoning"}`.
+    ReasoningMessageStart {
+        /// The open span.
+        message_id: MessageId,
+    },
+    /// `REASONING_MESSAGE_CONTENT {messageId, delta}`.
+    ReasoningMessageContent {
+        /// The open reasoning message.
+        message_id: MessageId,
+        /// Never empty.
+        delta: String,
+    },
+    /// `REASONING_MESSAGE_END {messageId}`.
+    ReasoningMessageEnd {
+        /// The open reasoning message.
+        message_id: MessageId,
+    },
+    /// `REASONING_END {messageId}`.
+    ReasoningEnd {
+        /// The open span.
+        message_id: MessageId,
+    },
     /// `TOOL_CALL_START {toolCallId, toolCallName, parentMessageId}`.
     ToolCallStart {
         /// Unique in the thread.
@@ -234,6 +261,16 @@ pub enum EventKind {
     TextMessageContent,
     /// `TEXT_MESSAGE_END`
     TextMessageEnd,
+    /// `REASONING_START`
+    ReasoningStart,
+    /// `REASONING_MESSAGE_START`
+    ReasoningMessageStart,
+    /// `REASONING_MESSAGE_CONTENT`
+    ReasoningMessageContent,
+    /// `REASONING_MESSAGE_END`
+    ReasoningMessageEnd,
+    /// `REASONING_END`
+    ReasoningEnd,
     /// `TOOL_CALL_START`
     ToolCallStart,
     /// `TOOL_CALL_ARGS`
@@ -255,6 +292,11 @@ impl EventKind {
         Self::TextMessageStart,
         Self::TextMessageContent,
         Self::TextMessageEnd,
+        Self::ReasoningStart,
+        Self::ReasoningMessageStart,
+        Self::ReasoningMessageContent,
+        Self::ReasoningMessageEnd,
+        Self::ReasoningEnd,
         Self::ToolCallStart,
         Self::ToolCallArgs,
         Self::ToolCallEnd,
@@ -272,6 +314,11 @@ impl EventKind {
             Self::TextMessageStart => "TEXT_MESSAGE_START",
             Self::TextMessageContent => "TEXT_MESSAGE_CONTENT",
             Self::TextMessageEnd => "TEXT_MESSAGE_END",
+            Self::ReasoningStart => "REASONING_START",
+            Self::ReasoningMessageStart => "REASONING_MESSAGE_START",
+            Self::ReasoningMessageContent => "REASONING_MESSAGE_CONTENT",
+            Self::ReasoningMessageEnd => "REASONING_MESSAGE_END",
+            Self::ReasoningEnd => "REASONING_END",
             Self::ToolCallStart => "TOOL_CALL_START",
             Self::ToolCallArgs => "TOOL_CALL_ARGS",
             Self::ToolCallEnd => "TOOL_CALL_END",
@@ -292,6 +339,11 @@ impl Event {
             Self::TextMessageStart { .. } => EventKind::TextMessageStart,
             Self::TextMessageContent { .. } => EventKind::TextMessageContent,
             Self::TextMessageEnd { .. } => EventKind::TextMessageEnd,
+            Self::ReasoningStart { .. } => EventKind::ReasoningStart,
+            Self::ReasoningMessageStart { .. } => EventKind::ReasoningMessageStart,
+            Self::ReasoningMessageContent { .. } => EventKind::ReasoningMessageContent,
+            Self::ReasoningMessageEnd { .. } => EventKind::ReasoningMessageEnd,
+            Self::ReasoningEnd { .. } => EventKind::ReasoningEnd,
             Self::ToolCallStart { .. } => EventKind::ToolCallStart,
             Self::ToolCallArgs { .. } => EventKind::ToolCallArgs,
             Self::ToolCallEnd { .. } => EventKind::ToolCallEnd,
@@ -310,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_emitted_kinds_are_the_contracts_twelve() {
+    fn the_emitted_kinds_are_the_contracts_twelve_and_those_of_reasoning() {
         let kinds: Vec<_> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
         assert_eq!(
             kinds,
@@ -323,6 +375,11 @@ mod tests {
                 "TEXT_MESSAGE_START",
                 "TEXT_MESSAGE_CONTENT",
                 "TEXT_MESSAGE_END",
+                "REASONING_START",
+                "REASONING_MESSAGE_START",
+                "REASONING_MESSAGE_CONTENT",
+                "REASONING_MESSAGE_END",
+                "REASONING_END",
                 "TOOL_CALL_START",
                 "TOOL_CALL_ARGS",
                 "TOOL_CALL_END",

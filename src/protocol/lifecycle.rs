@@ -25,7 +25,7 @@ pub enum LifecycleFault {
     /// RUN_FINISHED names another run or thread than RUN_STARTED.
     #[error("the terminal event names another run or thread")]
     OtherRun,
-    /// A call or result outside a step, or STEP_FINISHED without a step.
+    /// A call, a result or reasoning outside a step, or STEP_FINISHED without a step.
     #[error("no step is open")]
     NoStepOpen,
     /// A step or a terminal event while a step is open.
@@ -34,12 +34,15 @@ pub enum LifecycleFault {
     /// STEP_FINISHED names another step than the open one.
     #[error("another step is open")]
     OtherStep,
-    /// Something would interleave with an open text or call, or end the run over it.
-    #[error("a text or a call is open")]
+    /// Something would interleave with an open text, call or reasoning, or end the run over it.
+    #[error("a text, a call or reasoning is open")]
     ItemOpen,
     /// CONTENT or END of a text that is not open.
     #[error("the text is not open")]
     TextNotOpen,
+    /// A reasoning event out of its place: a span has one message, and both are open.
+    #[error("the reasoning is not open")]
+    ReasoningNotOpen,
     /// ARGS or END of a call that is not open.
     #[error("the call is not open")]
     CallNotOpen,
@@ -67,7 +70,7 @@ pub enum LifecycleFault {
     /// RESULT content that is empty or the text `null`.
     #[error("the result has no content")]
     ResultWithoutContent,
-    /// A text or a call opens in a step that has sent a RESULT.
+    /// A text, a call or reasoning opens in a step that has sent a RESULT.
     #[error("the step has sent a result already")]
     AfterResult,
     /// The next step or the end of the run while a call has no RESULT and is not left to the next run (D15).
@@ -91,6 +94,7 @@ pub struct Lifecycle {
     step: Option<OpenStep>,
     text: Option<MessageId>,
     call: Option<OpenCall>,
+    reasoning: Option<OpenReasoning>,
     /// A text was opened outside a step: the run can only fail now.
     has_notice: bool,
     /// Calls without a RESULT, in call order. All are of one step: the next cannot start before they are answered.
@@ -107,6 +111,20 @@ struct OpenStep {
     /// Parent of the step's next call: its nearest text, else the fresh id its calls share.
     parent: Option<MessageId>,
     has_result: bool,
+}
+
+#[derive(Debug)]
+struct OpenReasoning {
+    id: MessageId,
+    message: ReasoningMessage,
+}
+
+/// Where the one message of a span is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReasoningMessage {
+    Ahead,
+    Open,
+    Ended,
 }
 
 #[derive(Debug)]
@@ -154,6 +172,22 @@ impl Lifecycle {
                 self.text = None;
                 Ok(())
             }
+            Event::ReasoningStart { message_id } => self.start_reasoning(message_id),
+            Event::ReasoningMessageStart { message_id } => {
+                self.move_reasoning(message_id, ReasoningMessage::Ahead, ReasoningMessage::Open)
+            }
+            Event::ReasoningMessageContent { message_id, delta } => {
+                self.move_reasoning(message_id, ReasoningMessage::Open, ReasoningMessage::Open)?;
+                require(!delta.is_empty(), LifecycleFault::EmptyDelta)
+            }
+            Event::ReasoningMessageEnd { message_id } => {
+                self.move_reasoning(message_id, ReasoningMessage::Open, ReasoningMessage::Ended)
+            }
+            Event::ReasoningEnd { message_id } => {
+                self.move_reasoning(message_id, ReasoningMessage::Ended, ReasoningMessage::Ended)?;
+                self.reasoning = None;
+                Ok(())
+            }
             Event::ToolCallStart {
                 tool_call_id,
                 parent_message_id,
@@ -195,6 +229,11 @@ impl Lifecycle {
         self.text.as_ref()
     }
 
+    /// The open span of reasoning.
+    pub fn open_reasoning(&self) -> Option<&MessageId> {
+        self.reasoning.as_ref().map(|reasoning| &reasoning.id)
+    }
+
     /// The open call.
     pub fn open_tool_call(&self) -> Option<&ToolCallId> {
         self.call.as_ref().map(|call| &call.id)
@@ -210,9 +249,9 @@ impl Lifecycle {
         &self.unanswered
     }
 
-    /// The END of what is open now. At most one item is open at a time.
+    /// The END of what is open now. At most one item is open at a time; reasoning has two ends, its message's first.
     ///
-    /// Before a terminal event: this, then an error RESULT for each of [`Self::unanswered_calls`], then
+    /// Before a terminal event: this until there is none, then an error RESULT for each of [`Self::unanswered_calls`], then
     /// [`Self::closing_step`].
     pub fn closing_item(&self) -> Option<Event> {
         let text_end = |id: &MessageId| Event::TextMessageEnd {
@@ -221,10 +260,18 @@ impl Lifecycle {
         let call_end = |call: &OpenCall| Event::ToolCallEnd {
             tool_call_id: call.id.clone(),
         };
+        let reasoning_end = |reasoning: &OpenReasoning| {
+            let message_id = reasoning.id.clone();
+            match reasoning.message {
+                ReasoningMessage::Open => Event::ReasoningMessageEnd { message_id },
+                ReasoningMessage::Ahead | ReasoningMessage::Ended => Event::ReasoningEnd { message_id },
+            }
+        };
         self.text
             .as_ref()
             .map(text_end)
             .or_else(|| self.call.as_ref().map(call_end))
+            .or_else(|| self.reasoning.as_ref().map(reasoning_end))
     }
 
     /// The STEP_FINISHED of the open step.
@@ -246,7 +293,7 @@ impl Lifecycle {
 
     fn require_no_item(&self) -> Result<(), LifecycleFault> {
         require(
-            self.text.is_none() && self.call.is_none(),
+            self.text.is_none() && self.call.is_none() && self.reasoning.is_none(),
             LifecycleFault::ItemOpen,
         )
     }
@@ -325,6 +372,33 @@ impl Lifecycle {
         }
         self.message_ids.insert(id.clone());
         self.text = Some(id.clone());
+        Ok(())
+    }
+
+    fn start_reasoning(&mut self, id: &MessageId) -> Result<(), LifecycleFault> {
+        self.require_no_item()?;
+        let step = self.step.as_ref().ok_or(LifecycleFault::NoStepOpen)?;
+        require(!step.has_result, LifecycleFault::AfterResult)?;
+        require(
+            self.message_ids.insert(id.clone()),
+            LifecycleFault::MessageIdReused,
+        )?;
+        self.reasoning = Some(OpenReasoning {
+            id: id.clone(),
+            message: ReasoningMessage::Ahead,
+        });
+        Ok(())
+    }
+
+    fn move_reasoning(
+        &mut self,
+        id: &MessageId,
+        from: ReasoningMessage,
+        to: ReasoningMessage,
+    ) -> Result<(), LifecycleFault> {
+        let open = self.reasoning.as_mut();
+        let open = open.filter(|open| open.id == *id && open.message == from);
+        open.ok_or(LifecycleFault::ReasoningNotOpen)?.message = to;
         Ok(())
     }
 

@@ -27,7 +27,8 @@ fn run_error() -> Event {
 }
 
 /// A stream in short: `S1` / `s1` a step opens / closes, `T` / `t` a text, `.` its content, `C` / `c` a call, `R` its
-/// result, `+` RUN_STARTED, `$` RUN_FINISHED, `!` RUN_ERROR. What follows the letter is the id; `C1<m1` names the
+/// result, `(` / `)` a span of reasoning, `[` / `]` its message, `~` its content, `+` RUN_STARTED, `$` RUN_FINISHED, `!`
+/// RUN_ERROR. What follows the letter is the id; `C1<m1` names the
 /// parent, `{2` the arguments of call 2.
 fn event(short: &str) -> Event {
     let (letter, id) = short.split_at(1);
@@ -52,6 +53,22 @@ fn event(short: &str) -> Event {
             delta: "x".to_owned(),
         },
         "t" => Event::TextMessageEnd {
+            message_id: message_id(),
+        },
+        "(" => Event::ReasoningStart {
+            message_id: message_id(),
+        },
+        "[" => Event::ReasoningMessageStart {
+            message_id: message_id(),
+        },
+        "~" => Event::ReasoningMessageContent {
+            message_id: message_id(),
+            delta: "x".to_owned(),
+        },
+        "]" => Event::ReasoningMessageEnd {
+            message_id: message_id(),
+        },
+        ")" => Event::ReasoningEnd {
             message_id: message_id(),
         },
         "C" => {
@@ -106,6 +123,8 @@ fn every_other_legal_shape_passes() {
         "+ S1 T1 t1 T2 .2 t2 s1 $",
         // No text: the step's calls share one fresh parent; a later text takes over.
         "+ S1 C1<p {1 c1 C2<p {2 c2 T3 t3 C3<m3 {3 c3 R1 R2 R3 s1 $",
+        // Reasoning before a text, between a text and its calls, and alone.
+        "+ S1 (1 [1 ~1 ~1 ]1 )1 T2 .2 t2 (3 [3 ~3 ]3 )3 C1<m2 {1 c1 R1 s1 S2 (4 [4 ]4 )4 s2 $",
         // The notice of showErrors.
         "+ S1 T1 .1 t1 s1 T2 .2 t2 !",
         "+ T1 .1 t1 !",
@@ -140,6 +159,25 @@ fn each_breach_is_named_and_changes_nothing() {
         ("+ S1 C1<p", "C2<p", Fault::ItemOpen),
         ("+ S1 C1<p", "T1", Fault::ItemOpen),
         ("+ S1 C1<p {1", "R1", Fault::ItemOpen),
+        ("+ S1 (1", "T2", Fault::ItemOpen),
+        ("+ S1 (1 [1", "C1<p", Fault::ItemOpen),
+        ("+ S1 (1 [1 ~1", "s1", Fault::ItemOpen),
+        ("+ S1 (1 [1 ]1", "(2", Fault::ItemOpen),
+        ("+ S1 (1", "!", Fault::ItemOpen),
+        ("+ S1 T1", "(2", Fault::ItemOpen),
+        ("+ S1 C1<p", "(2", Fault::ItemOpen),
+        ("+", "(1", Fault::NoStepOpen),
+        ("+ S1 T1 t1", "(1", Fault::MessageIdReused),
+        ("+ S1 C1<p {1 c1 R1", "(1", Fault::AfterResult),
+        ("+ S1", "[1", Fault::ReasoningNotOpen),
+        ("+ S1 (1", "[2", Fault::ReasoningNotOpen),
+        ("+ S1 (1", "~1", Fault::ReasoningNotOpen),
+        ("+ S1 (1", ")1", Fault::ReasoningNotOpen),
+        ("+ S1 (1 [1", "[1", Fault::ReasoningNotOpen),
+        ("+ S1 (1 [1", ")1", Fault::ReasoningNotOpen),
+        ("+ S1 (1 [1 ]1", "~1", Fault::ReasoningNotOpen),
+        ("+ S1 (1 [1 ]1", "[1", Fault::ReasoningNotOpen),
+        ("+ S1 (1 [1 ]1", "]1", Fault::ReasoningNotOpen),
         ("+ S1", ".1", Fault::TextNotOpen),
         ("+ S1 T1", ".2", Fault::TextNotOpen),
         ("+ S1 T1 t1", ".1", Fault::TextNotOpen),
@@ -304,4 +342,19 @@ fn it_says_what_is_open() {
         [ToolCallId::new("c1"), ToolCallId::new("c2")]
     );
     assert_eq!(lifecycle.closing_item(), Some(event("c2")));
+}
+
+#[test]
+fn reasoning_has_two_ends_its_messages_first() {
+    let close = |shorts: &str| {
+        let mut lifecycle = after(shorts);
+        let mut closed = Vec::new();
+        while let Some(end) = lifecycle.closing_item() {
+            assert_eq!(lifecycle.check(&end), Ok(()));
+            closed.push(end);
+        }
+        closed
+    };
+    assert_eq!(close("+ S1 (1 [1 ~1"), [event("]1"), event(")1")]);
+    assert_eq!(close("+ S1 (1 [1 ]1"), [event(")1")]);
 }

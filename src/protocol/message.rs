@@ -70,7 +70,7 @@ pub enum MessageBody {
         /// Its data.
         content: Map<String, Value>,
     },
-    /// Reasoning a client kept; never reaches a model.
+    /// Reasoning, streamed by us or kept by a client; never reaches a model.
     Reasoning {
         /// The text.
         content: String,
@@ -224,6 +224,15 @@ impl Message {
         Self {
             id,
             body: MessageBody::Assistant { content, tool_calls },
+            extras: MessageExtras::default(),
+        }
+    }
+
+    /// A reasoning message of ours.
+    pub fn reasoning(id: MessageId, content: String) -> Self {
+        Self {
+            id,
+            body: MessageBody::Reasoning { content },
             extras: MessageExtras::default(),
         }
     }

@@ -8,6 +8,7 @@ use super::Run;
 use super::halt::Halt;
 use super::live::LiveCalls;
 use super::pace::{WaitFor, Waited};
+use super::plan;
 use super::ports::{Clock, EventSink, HttpBody, HttpClient, HttpResponse, IdSource, Level, Log, Ports};
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::forwarded_props::ToolChoice;
@@ -320,7 +321,11 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                 }
             }
             ModelEvent::TextEnd => self.emitter.end_text()?,
-            ModelEvent::Reasoning(_) => {}
+            ModelEvent::Reasoning(delta) => {
+                if plan::emits_reasoning(&self.setup) && !live.hold_reasoning(&delta) {
+                    self.emitter.reasoning(delta)?;
+                }
+            }
             ModelEvent::ToolCallStart {
                 slot,
                 vendor_id: _,

@@ -72,9 +72,9 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         end
     }
 
-    /// Open text END, missing RESULTs as errors, STEP_FINISHED.
+    /// What is open END, missing RESULTs as errors, STEP_FINISHED.
     fn close_all(&mut self, outcome: &Result<Finish, Halt>) -> Result<(), LifecycleFault> {
-        self.emitter.end_text()?;
+        self.emitter.end_item()?;
         if !matches!(outcome, Ok(Finish::Pending(_))) {
             for id in self.emitter.unanswered() {
                 let known = self.known_results.iter().find(|(known, _)| *known == id);

@@ -64,7 +64,7 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
         self.has_output = false;
     }
 
-    /// Whether text or a call of this model call went out: no attempt is repeated after that.
+    /// Whether text, reasoning or a call of this model call went out: no attempt is repeated after that.
     pub fn has_output(&self) -> bool {
         self.has_output
     }
@@ -112,7 +112,7 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
 
     /// Ends the open step, if one is.
     pub fn end_step(&mut self) -> Emitted {
-        self.end_text()?;
+        self.end_item()?;
         self.lifecycle
             .closing_step()
             .map_or(Ok(()), |event| self.send(event))
@@ -126,10 +126,36 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
         self.has_output = true;
         let message_id = match self.lifecycle.open_text() {
             Some(open) => open.clone(),
-            None => self.begin_text()?,
+            None => {
+                self.end_reasoning()?;
+                self.begin_text()?
+            }
         };
         self.transcript.append_text(&delta);
         self.send(Event::TextMessageContent { message_id, delta })
+    }
+
+    /// Sends a piece of reasoning, in the open span or a new one.
+    pub fn reasoning(&mut self, delta: String) -> Emitted {
+        if delta.is_empty() {
+            return Ok(());
+        }
+        self.has_output = true;
+        let message_id = match self.lifecycle.open_reasoning() {
+            Some(open) => open.clone(),
+            None => {
+                self.end_text()?;
+                self.begin_reasoning()?
+            }
+        };
+        self.transcript.append_reasoning(&delta);
+        self.send(Event::ReasoningMessageContent { message_id, delta })
+    }
+
+    /// Ends the open text segment or span of reasoning, if one is.
+    pub fn end_item(&mut self) -> Emitted {
+        self.end_text()?;
+        self.end_reasoning()
     }
 
     /// Ends the open text segment, if one is.
@@ -143,7 +169,7 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
     /// Says a sentence that is shown but neither stored nor given to a model (`showErrors`); after the last step, before
     /// RUN_ERROR.
     pub fn notice(&mut self, sentence: String) -> Emitted {
-        self.end_text()?;
+        self.end_item()?;
         let message_id = self.ids.message_id();
         self.send(Event::TextMessageStart {
             message_id: message_id.clone(),
@@ -164,7 +190,7 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
 
     /// Opens a call; `is_live` when its arguments follow as they arrive (D8).
     pub fn begin_call(&mut self, id: &ToolCallId, name: &str, is_live: bool) -> Emitted {
-        self.end_text()?;
+        self.end_item()?;
         self.has_output = true;
         let parent_message_id = self
             .call_parent
@@ -203,7 +229,7 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
 
     /// Sends the one result of a call.
     pub fn result(&mut self, id: &ToolCallId, result: ToolResult) -> Emitted {
-        self.end_text()?;
+        self.end_item()?;
         let message_id = self.ids.message_id();
         self.transcript
             .add_result(message_id.clone(), id, result.content.clone());
@@ -266,6 +292,29 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
             message_id: message_id.clone(),
         })?;
         Ok(message_id)
+    }
+
+    /// A span and its one message share an id, which is the stored one.
+    fn begin_reasoning(&mut self) -> Result<MessageId, LifecycleFault> {
+        let message_id = self.ids.message_id();
+        self.transcript.open_reasoning(message_id.clone());
+        self.send(Event::ReasoningStart {
+            message_id: message_id.clone(),
+        })?;
+        self.send(Event::ReasoningMessageStart {
+            message_id: message_id.clone(),
+        })?;
+        Ok(message_id)
+    }
+
+    fn end_reasoning(&mut self) -> Emitted {
+        let Some(message_id) = self.lifecycle.open_reasoning().cloned() else {
+            return Ok(());
+        };
+        self.send(Event::ReasoningMessageEnd {
+            message_id: message_id.clone(),
+        })?;
+        self.send(Event::ReasoningEnd { message_id })
     }
 
     fn send_step_started(&mut self) -> Emitted {

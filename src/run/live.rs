@@ -18,6 +18,7 @@ pub(super) struct LiveCalls {
 #[derive(Debug)]
 enum Held {
     Text(String),
+    Reasoning(String),
     Complete(usize),
 }
 
@@ -26,6 +27,14 @@ impl LiveCalls {
     pub fn hold_text(&mut self, delta: &str) -> bool {
         if self.open.is_some() {
             self.held.push(Held::Text(delta.to_owned()));
+        }
+        self.open.is_some()
+    }
+
+    /// Keeps reasoning back while a live call is open; says whether it did.
+    pub fn hold_reasoning(&mut self, delta: &str) -> bool {
+        if self.open.is_some() {
+            self.held.push(Held::Reasoning(delta.to_owned()));
         }
         self.open.is_some()
     }
@@ -96,6 +105,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                 for held in std::mem::take(&mut live.held) {
                     match held {
                         Held::Text(delta) => self.emitter.text(delta)?,
+                        Held::Reasoning(delta) => self.emitter.reasoning(delta)?,
                         Held::Complete(slot) => self.show(slot, answer).await?,
                     }
                 }
@@ -123,8 +133,10 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         };
         self.emitter.end_call(call)?;
         for held in std::mem::take(&mut live.held) {
-            if let Held::Text(delta) = held {
-                self.emitter.text(delta)?;
+            match held {
+                Held::Text(delta) => self.emitter.text(delta)?,
+                Held::Reasoning(delta) => self.emitter.reasoning(delta)?,
+                Held::Complete(_) => {}
             }
         }
         Ok(())

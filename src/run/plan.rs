@@ -2,7 +2,7 @@
 
 use super::RunSetup;
 use crate::config::AgentConfig;
-use crate::config::agents::{FrontendTools, Memory, Persist};
+use crate::config::agents::{FrontendTools, Memory, Persist, Reasoning};
 use crate::protocol::forwarded_props::{
     ClientResource, ForwardedProps, FrontendToolsMode, ModelSettings, ToolChoice,
 };
@@ -94,6 +94,12 @@ pub fn frontend_mode(setup: &RunSetup) -> FrontendTools {
         Some(FrontendToolsMode::NextRun) => FrontendTools::NextRun,
         None => setup.agent.frontend_tools,
     }
+}
+
+/// Whether reasoning is streamed: the agent says so, and the peer knows these events. One that declares no version may be
+/// as old as the clients that fail at an event they do not know. Source: AG-UI 6.
+pub fn emits_reasoning(setup: &RunSetup) -> bool {
+    setup.agent.reasoning == Reasoning::Emit && setup.input.declares_version
 }
 
 /// The agent's settings under the run's own.

@@ -4,7 +4,7 @@ use crate::protocol::id::{MessageId, ToolCallId};
 use crate::protocol::message::{Message, MessageBody};
 use crate::protocol::tool::ToolCall;
 
-/// Assistant and tool messages of a run, each call's results directly behind the message that made it.
+/// Assistant, tool and reasoning messages of a run, each call's results directly behind the message that made it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transcript {
     messages: Vec<Message>,
@@ -27,6 +27,22 @@ impl Transcript {
         }) = self.messages.last_mut()
         {
             text.push_str(delta);
+        }
+    }
+
+    /// Opens a span of reasoning: a new reasoning message.
+    pub fn open_reasoning(&mut self, id: MessageId) {
+        self.messages.push(Message::reasoning(id, String::new()));
+    }
+
+    /// Continues the newest span of reasoning.
+    pub fn append_reasoning(&mut self, delta: &str) {
+        if let Some(Message {
+            body: MessageBody::Reasoning { content },
+            ..
+        }) = self.messages.last_mut()
+        {
+            content.push_str(delta);
         }
     }
 

@@ -85,6 +85,22 @@ fn events() -> Vec<Event> {
         Event::TextMessageEnd {
             message_id: message_id.clone(),
         },
+        Event::ReasoningStart {
+            message_id: message_id.clone(),
+        },
+        Event::ReasoningMessageStart {
+            message_id: message_id.clone(),
+        },
+        Event::ReasoningMessageContent {
+            message_id: message_id.clone(),
+            delta: delta.clone(),
+        },
+        Event::ReasoningMessageEnd {
+            message_id: message_id.clone(),
+        },
+        Event::ReasoningEnd {
+            message_id: message_id.clone(),
+        },
         Event::ToolCallStart {
             tool_call_id: tool_call_id.clone(),
             tool_call_name: "n".to_owned(),

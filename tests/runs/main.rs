@@ -19,6 +19,7 @@ mod mastra;
 mod mcp_tools;
 mod persistent_runs;
 mod read_back;
+mod reasoning;
 mod scene;
 mod server_tools;
 #[path = "../support/sqlite.rs"]

@@ -8,7 +8,7 @@ use io_bridge::protocol::tool::ToolResult;
 use io_bridge::store::{Lookup, Store};
 use serde_json::{Value, json};
 
-use crate::completions::{answer, call, finish, text};
+use crate::completions::{answer, call, delta, finish, text};
 use crate::scene::{Answer, Played, Scene, SceneDatabase};
 
 fn body(run: &str, messages: &Value, front_end_tools: &str) -> Value {
@@ -50,6 +50,12 @@ fn streamed(played: &Played) -> Vec<Value> {
             Event::TextMessageContent { message_id, delta } => {
                 let at = find(&mut messages, message_id.as_str());
                 let so_far = messages[at]["content"].as_str().unwrap_or_default().to_owned();
+                messages[at]["content"] = json!(so_far + delta);
+            }
+            Event::ReasoningMessageContent { message_id, delta } => {
+                let at = find(&mut messages, message_id.as_str());
+                let so_far = messages[at]["content"].as_str().unwrap_or_default().to_owned();
+                messages[at]["role"] = json!("reasoning");
                 messages[at]["content"] = json!(so_far + delta);
             }
             Event::ToolCallStart {
@@ -124,6 +130,57 @@ fn a_run_with_front_end_results_reads_back_as_streamed() {
     assert_eq!(read_back(&database), expected);
     fed_back(&database, "r2");
     fed_back(&database, "r3");
+}
+
+#[test]
+fn emitted_reasoning_reads_back_as_streamed_and_reaches_no_model() {
+    let database = SceneDatabase::new();
+    let asked = json!([{"id": "u1", "role": "user", "content": "Hello"}]);
+    let thought = |words: &str| delta(json!({ "reasoning_content": words }));
+    let first =
+        thought("Hm") + &thought("m.") + &text("Look.") + &thought("So.") + &call(0, "current_time", "{}");
+    let agent = || json!({"reasoning": "emit", "tools": ["current_time"]});
+    let played = Scene::new(
+        agent(),
+        vec![
+            Answer::ok(first + &finish("tool_calls")),
+            Answer::ok(thought("Now.") + &answer("Noon.")),
+        ],
+    )
+    .on(&database)
+    .play(&body("r1", &asked, "same-run"));
+    let expected = [asked.as_array().unwrap().clone(), streamed(&played)].concat();
+    let roles: Vec<_> = expected
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        roles,
+        [
+            "user",
+            "reasoning",
+            "assistant",
+            "reasoning",
+            "tool",
+            "reasoning",
+            "assistant"
+        ]
+    );
+    let stored = read_back(&database);
+    // A result stands directly behind the message that made its call.
+    let by_id = |messages: &[Value]| {
+        let mut messages = messages.to_vec();
+        messages.sort_by_key(|message| message["id"].as_str().unwrap().to_owned());
+        messages
+    };
+    assert_eq!(by_id(&stored), by_id(&expected));
+    let sent = played.ports.http.requests_to("https://upstream.test/");
+    assert!(
+        sent.iter()
+            .all(|request| !request.body.as_deref().unwrap().contains("Hmm."))
+    );
+    fed_back(&database, "r2");
+    assert_eq!(read_back(&database).len(), stored.len() + 1);
 }
 
 #[test]

@@ -529,6 +529,11 @@ impl Played {
                 Event::TextMessageStart { message_id } => format!("TEXT_START {message_id}"),
                 Event::TextMessageContent { delta, .. } => format!("TEXT {delta}"),
                 Event::TextMessageEnd { message_id } => format!("TEXT_END {message_id}"),
+                Event::ReasoningStart { message_id } => format!("REASONING_START {message_id}"),
+                Event::ReasoningMessageStart { .. } => "REASONING_MESSAGE_START".to_owned(),
+                Event::ReasoningMessageContent { delta, .. } => format!("REASONING {delta}"),
+                Event::ReasoningMessageEnd { .. } => "REASONING_MESSAGE_END".to_owned(),
+                Event::ReasoningEnd { message_id } => format!("REASONING_END {message_id}"),
                 Event::ToolCallStart {
                     tool_call_id,
                     tool_call_name,

@@ -8,7 +8,10 @@ use prost::{Message, Oneof};
 
 #[derive(Clone, PartialEq, Message)]
 pub struct Event {
-    #[prost(oneof = "Arm", tags = "1, 2, 3, 4, 5, 6, 12, 13, 14, 15, 16, 22")]
+    #[prost(
+        oneof = "Arm",
+        tags = "1, 2, 3, 4, 5, 6, 12, 13, 14, 15, 16, 22, 25, 26, 27, 28, 30"
+    )]
     pub event: Option<Arm>,
 }
 
@@ -38,6 +41,16 @@ pub enum Arm {
     StepFinished(Named),
     #[prost(message, tag = "22")]
     ToolCallResult(ToolCallResult),
+    #[prost(message, tag = "25")]
+    ReasoningStart(Reasoning),
+    #[prost(message, tag = "26")]
+    ReasoningMessageStart(ReasoningPiece),
+    #[prost(message, tag = "27")]
+    ReasoningMessageContent(ReasoningPiece),
+    #[prost(message, tag = "28")]
+    ReasoningMessageEnd(Reasoning),
+    #[prost(message, tag = "30")]
+    ReasoningEnd(Reasoning),
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -65,6 +78,25 @@ pub struct Delta {
     pub id: String,
     #[prost(string, tag = "3")]
     pub delta: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Reasoning {
+    #[prost(message, optional, tag = "1")]
+    pub base_event: Option<Base>,
+    #[prost(string, tag = "3")]
+    pub message_id: String,
+}
+
+/// Role or delta.
+#[derive(Clone, PartialEq, Message)]
+pub struct ReasoningPiece {
+    #[prost(message, optional, tag = "1")]
+    pub base_event: Option<Base>,
+    #[prost(string, tag = "3")]
+    pub message_id: String,
+    #[prost(string, tag = "4")]
+    pub text: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -219,6 +251,15 @@ pub fn message(event: &event::Event) -> Event {
         id: id.to_owned(),
         delta: delta.to_owned(),
     };
+    let reasoning = |event_type, id: &str| Reasoning {
+        base_event: base(event_type),
+        message_id: id.to_owned(),
+    };
+    let piece = |event_type, id: &str, text: &str| ReasoningPiece {
+        base_event: base(event_type),
+        message_id: id.to_owned(),
+        text: text.to_owned(),
+    };
     use event::Event as Ours;
     let arm = match event {
         Ours::TextMessageStart { message_id } => Arm::TextMessageStart(TextMessageStart {
@@ -230,6 +271,17 @@ pub fn message(event: &event::Event) -> Event {
             Arm::TextMessageContent(delta(1, message_id.as_str(), d))
         }
         Ours::TextMessageEnd { message_id } => Arm::TextMessageEnd(named(2, message_id.as_str())),
+        Ours::ReasoningStart { message_id } => Arm::ReasoningStart(reasoning(24, message_id.as_str())),
+        Ours::ReasoningMessageStart { message_id } => {
+            Arm::ReasoningMessageStart(piece(25, message_id.as_str(), "reasoning"))
+        }
+        Ours::ReasoningMessageContent { message_id, delta } => {
+            Arm::ReasoningMessageContent(piece(26, message_id.as_str(), delta))
+        }
+        Ours::ReasoningMessageEnd { message_id } => {
+            Arm::ReasoningMessageEnd(reasoning(27, message_id.as_str()))
+        }
+        Ours::ReasoningEnd { message_id } => Arm::ReasoningEnd(reasoning(29, message_id.as_str())),
         Ours::ToolCallStart {
             tool_call_id,
             tool_call_name,

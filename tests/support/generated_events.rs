@@ -174,6 +174,22 @@ impl Events {
             EventKind::TextMessageEnd => Event::TextMessageEnd {
                 message_id: self.message_id(),
             },
+            EventKind::ReasoningStart => Event::ReasoningStart {
+                message_id: self.message_id(),
+            },
+            EventKind::ReasoningMessageStart => Event::ReasoningMessageStart {
+                message_id: self.message_id(),
+            },
+            EventKind::ReasoningMessageContent => Event::ReasoningMessageContent {
+                message_id: self.message_id(),
+                delta: self.text(),
+            },
+            EventKind::ReasoningMessageEnd => Event::ReasoningMessageEnd {
+                message_id: self.message_id(),
+            },
+            EventKind::ReasoningEnd => Event::ReasoningEnd {
+                message_id: self.message_id(),
+            },
             EventKind::ToolCallStart => Event::ToolCallStart {
                 tool_call_id: self.tool_call_id(),
                 tool_call_name: self.text(),

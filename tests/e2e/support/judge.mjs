@@ -15,6 +15,11 @@ const MEMBERS = {
   TEXT_MESSAGE_START: ["messageId", "role"],
   TEXT_MESSAGE_CONTENT: ["messageId", "delta"],
   TEXT_MESSAGE_END: ["messageId"],
+  REASONING_START: ["messageId"],
+  REASONING_MESSAGE_START: ["messageId", "role"],
+  REASONING_MESSAGE_CONTENT: ["messageId", "delta"],
+  REASONING_MESSAGE_END: ["messageId"],
+  REASONING_END: ["messageId"],
   TOOL_CALL_START: ["toolCallId", "toolCallName", "parentMessageId"],
   TOOL_CALL_ARGS: ["toolCallId", "delta"],
   TOOL_CALL_END: ["toolCallId"],
@@ -64,6 +69,7 @@ function judgeShape(event, input) {
   const parsed = EventSchema.safeParse(event);
   assert.ok(parsed.success, `${JSON.stringify(event)} does not fit the schema: ${parsed.error}`);
   const isNewPeer = typeof input?.protocolVersion === "string";
+  assert.ok(isNewPeer || !event.type.startsWith("REASONING_"), `${event.type} was sent to a peer without a protocolVersion`);
   for (const gated of ["outcome", "usage", "result"]) {
     assert.ok(isNewPeer || !(gated in event), `${gated} was sent to a peer without a protocolVersion`);
   }
@@ -83,6 +89,7 @@ class Lifecycle {
   #step = undefined;
   #stepNumber = 0;
   #text = undefined;
+  #reasoning = undefined;
   #call = undefined;
   #calls = new Map();
   #messageIds = new Set();
@@ -150,6 +157,33 @@ class Lifecycle {
     this.#text = undefined;
   }
 
+  REASONING_START({ messageId }) {
+    this.#nothingOpen("REASONING_START");
+    this.#inStep("REASONING_START");
+    assert.ok(!this.#resultSeenInStep, "reasoning after a RESULT of its step");
+    this.#freshMessage(messageId);
+    this.#reasoning = { messageId, phase: "ahead" };
+  }
+
+  REASONING_MESSAGE_START({ messageId, role }) {
+    assert.equal(role, "reasoning");
+    this.#reasoningIs(messageId, "ahead", "open");
+  }
+
+  REASONING_MESSAGE_CONTENT({ messageId, delta }) {
+    assert.notEqual(delta, "");
+    this.#reasoningIs(messageId, "open", "open");
+  }
+
+  REASONING_MESSAGE_END({ messageId }) {
+    this.#reasoningIs(messageId, "open", "ended");
+  }
+
+  REASONING_END({ messageId }) {
+    this.#reasoningIs(messageId, "ended", "ended");
+    this.#reasoning = undefined;
+  }
+
   TOOL_CALL_START({ toolCallId, parentMessageId }) {
     this.#nothingOpen("TOOL_CALL_START");
     this.#inStep("TOOL_CALL_START");
@@ -215,6 +249,13 @@ class Lifecycle {
   #nothingOpen(type) {
     assert.equal(this.#text, undefined, `${type} while a text is open`);
     assert.equal(this.#call, undefined, `${type} while a call is open`);
+    assert.equal(this.#reasoning, undefined, `${type} while reasoning is open`);
+  }
+
+  /** A span holds one message of its own id. */
+  #reasoningIs(messageId, before, now) {
+    assert.deepEqual(this.#reasoning, { messageId, phase: before });
+    this.#reasoning.phase = now;
   }
 
   #inStep(type) {
@@ -285,6 +326,11 @@ const OUTLINES = {
   TEXT_MESSAGE_START: ({ messageId }) => `TEXT_MESSAGE_START ${messageId}`,
   TEXT_MESSAGE_CONTENT: ({ messageId }) => `TEXT_MESSAGE_CONTENT ${messageId}`,
   TEXT_MESSAGE_END: ({ messageId }) => `TEXT_MESSAGE_END ${messageId}`,
+  REASONING_START: ({ messageId }) => `REASONING_START ${messageId}`,
+  REASONING_MESSAGE_START: ({ messageId }) => `REASONING_MESSAGE_START ${messageId}`,
+  REASONING_MESSAGE_CONTENT: ({ messageId }) => `REASONING_MESSAGE_CONTENT ${messageId}`,
+  REASONING_MESSAGE_END: ({ messageId }) => `REASONING_MESSAGE_END ${messageId}`,
+  REASONING_END: ({ messageId }) => `REASONING_END ${messageId}`,
   TOOL_CALL_START: ({ toolCallId, toolCallName, parentMessageId }) =>
     `TOOL_CALL_START ${toolCallId} ${toolCallName} in ${parentMessageId}`,
   TOOL_CALL_ARGS: ({ toolCallId }) => `TOOL_CALL_ARGS ${toolCallId}`,
