@@ -252,6 +252,7 @@ impl Candidate {
             model: "model-1".to_owned(),
             headers: Vec::new(),
             query: Vec::new(),
+            wants_reasoning: false,
         }
     }
 }

@@ -14,6 +14,7 @@ use super::rates;
 use super::run_calls::RunObjects;
 use crate::api::cors::CorsOrigins;
 use crate::api::error::ApiError;
+use crate::config::agents::Reasoning;
 use crate::config::server_tools::header_parts;
 use crate::config::{AgentConfig, Auth, Config, ConfigError, LogLevel, VARIABLES};
 use crate::provider::openai_chat::workers_ai::BINDING;
@@ -163,6 +164,7 @@ pub fn model_target(env: &Env, agent: &AgentConfig, log: &ConsoleLog) -> Result<
         model: agent.model.clone(),
         headers,
         query: query.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        wants_reasoning: agent.reasoning == Reasoning::Emit,
     })
 }
 

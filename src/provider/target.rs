@@ -23,6 +23,8 @@ pub struct ModelTarget {
     pub headers: Vec<(String, Secret)>,
     /// Pairs the agent adds to the query.
     pub query: Vec<(String, String)>,
+    /// Whether the model is asked to show its reasoning, where its vendor shows none unasked.
+    pub wants_reasoning: bool,
 }
 
 impl ModelTarget {
@@ -138,6 +140,7 @@ mod tests {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
+            wants_reasoning: false,
         };
         let ModelCall::Http(request) = target.post(url.to_owned(), "{}".to_owned()) else {
             panic!("not a request");

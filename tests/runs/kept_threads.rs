@@ -134,6 +134,7 @@ fn target() -> ModelTarget {
         model: "helper".to_owned(),
         headers: vec![],
         query: vec![],
+        wants_reasoning: false,
     }
 }
 

@@ -376,6 +376,7 @@ impl Scene {
                 model: agent.model.clone(),
                 headers: Vec::new(),
                 query: Vec::new(),
+                wants_reasoning: false,
             },
             tools: self.tools,
             owner: self.principal.clone(),

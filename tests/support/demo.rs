@@ -69,6 +69,7 @@ pub fn pieces(request: &ModelRequest) -> Vec<ScriptedPiece> {
         model: String::new(),
         headers: Vec::new(),
         query: Vec::new(),
+        wants_reasoning: false,
     };
     match codec(Wire::Demo).call(&target, request).unwrap() {
         ModelCall::Scripted(pieces) => pieces,

@@ -48,6 +48,7 @@ fn sent(thread_id: &str, messages: Vec<ModelMessage>) -> Value {
         model: String::new(),
         headers: Vec::new(),
         query: Vec::new(),
+        wants_reasoning: false,
     };
     let request = ModelRequest {
         system: vec![],

@@ -17,6 +17,7 @@ mod model;
 mod request;
 mod schema;
 mod stream;
+mod thinking;
 
 use super::sse_answer::SseAnswerDecoder;
 use super::{

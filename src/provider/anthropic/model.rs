@@ -17,8 +17,23 @@ pub(super) struct Abilities {
     pub takes_forced_calls: bool,
     /// `output_config.format`: since Claude 4.5.
     pub takes_output_format: bool,
+    /// How the model is asked to think and to show it.
+    pub thinking: Thinking,
     /// `max_tokens` when nobody set a limit.
     pub default_max_tokens: u32,
+}
+
+/// How a model is asked to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Thinking {
+    /// Not at all: before Claude 3.7, and servers of others.
+    Never,
+    /// Within a budget: up to Claude 4.5.
+    Budget,
+    /// As it sees fit: since Claude 4.6, which shows it unasked.
+    Adaptive,
+    /// The same, shown only when asked: since Claude 4.7.
+    AdaptiveHidden,
 }
 
 /// Which sampling settings a model takes.
@@ -40,6 +55,7 @@ impl Abilities {
                 sampling: Sampling::All,
                 takes_forced_calls: true,
                 takes_output_format: false,
+                thinking: Thinking::Never,
                 default_max_tokens: OTHER_MAX_TOKENS,
             };
         };
@@ -61,6 +77,15 @@ impl Abilities {
             },
             takes_forced_calls: always_thinks_since.is_none_or(is_before),
             takes_output_format: !is_before((4, 5)),
+            thinking: if is_before((3, 7)) {
+                Thinking::Never
+            } else if is_before((4, 6)) {
+                Thinking::Budget
+            } else if is_before((4, 7)) {
+                Thinking::Adaptive
+            } else {
+                Thinking::AdaptiveHidden
+            },
             default_max_tokens: if is_before((4, 0)) {
                 OTHER_MAX_TOKENS
             } else {
@@ -97,32 +122,35 @@ mod tests {
     #[test]
     fn the_name_tells_what_a_model_takes() {
         use Sampling::{All, One, Refused};
-        for (model, sampling, takes_forced_calls, takes_output_format, default_max_tokens) in [
-            ("claude-3-5-haiku-20241022", All, true, false, 4096),
-            ("claude-opus-4-20250514", All, true, false, 32_000),
-            ("claude-opus-4-1-20250805", One, true, false, 32_000),
-            ("claude-sonnet-4-5", One, true, true, 32_000),
+        use Thinking::{Adaptive, AdaptiveHidden, Budget, Never};
+        for (model, sampling, takes_forced_calls, takes_output_format, thinking, default_max_tokens) in [
+            ("claude-3-5-haiku-20241022", All, true, false, Never, 4096),
+            ("claude-opus-4-20250514", All, true, false, Budget, 32_000),
+            ("claude-opus-4-1-20250805", One, true, false, Budget, 32_000),
+            ("claude-sonnet-4-5", One, true, true, Budget, 32_000),
             (
                 "us.anthropic.claude-haiku-4-5-20251001-v1:0",
                 One,
                 true,
                 true,
+                Budget,
                 32_000,
             ),
-            ("anthropic/claude-opus-4.6", One, true, true, 32_000),
-            ("claude-opus-4-7", Refused, true, true, 32_000),
-            ("claude-opus-5", Refused, true, true, 32_000),
-            ("claude-opus-5-5", Refused, false, true, 32_000),
-            ("claude-sonnet-5-5", Refused, true, true, 32_000),
-            ("claude-fable-5", Refused, true, true, 32_000),
-            ("claude-fable-5-1", Refused, false, true, 32_000),
-            ("claude-opus-latest", Refused, false, true, 32_000),
-            ("deepseek-v4-pro", All, true, false, 4096),
+            ("anthropic/claude-opus-4.6", One, true, true, Adaptive, 32_000),
+            ("claude-opus-4-7", Refused, true, true, AdaptiveHidden, 32_000),
+            ("claude-opus-5", Refused, true, true, AdaptiveHidden, 32_000),
+            ("claude-opus-5-5", Refused, false, true, AdaptiveHidden, 32_000),
+            ("claude-sonnet-5-5", Refused, true, true, AdaptiveHidden, 32_000),
+            ("claude-fable-5", Refused, true, true, AdaptiveHidden, 32_000),
+            ("claude-fable-5-1", Refused, false, true, AdaptiveHidden, 32_000),
+            ("claude-opus-latest", Refused, false, true, AdaptiveHidden, 32_000),
+            ("deepseek-v4-pro", All, true, false, Never, 4096),
         ] {
             let expected = Abilities {
                 sampling,
                 takes_forced_calls,
                 takes_output_format,
+                thinking,
                 default_max_tokens,
             };
             assert_eq!(Abilities::of(model), expected, "{model}");

@@ -11,6 +11,7 @@ use super::super::turns::{Role, Turns};
 use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult, ProviderError};
 use super::model::{Abilities, Sampling};
 use super::schema;
+use super::thinking::thinking;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::message::{ContentPart, MediaPart};
 use crate::protocol::tool::Tool;
@@ -27,14 +28,22 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<Strin
         .as_ref()
         .filter(|_| abilities.takes_output_format)
         .and_then(schema::bindable);
+    let max_tokens = settings.max_output_tokens.unwrap_or(abilities.default_max_tokens);
+    let thinking = target
+        .wants_reasoning
+        .then(|| thinking(request, abilities, max_tokens))
+        .flatten();
     let (takes_sampling, takes_both) = match abilities.sampling {
+        // Who thinks takes no settings.
+        _ if thinking.is_some() => (false, false),
         Sampling::All => (true, true),
         Sampling::One => (true, false),
         Sampling::Refused => (false, false),
     };
     let body = Body {
         model: &target.model,
-        max_tokens: settings.max_output_tokens.unwrap_or(abilities.default_max_tokens),
+        max_tokens,
+        thinking,
         system: system(request, format.is_none()),
         messages: messages(request),
         stream: true,
@@ -64,6 +73,8 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<Strin
 struct Body<'a> {
     model: &'a str,
     max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<String>,
     messages: Vec<Message<'a>>,

@@ -22,6 +22,10 @@ fn request(messages: Vec<ModelMessage>) -> ModelRequest {
 }
 
 fn written(model: &str, request: &ModelRequest) -> Value {
+    written_by(model, request, false)
+}
+
+fn written_by(model: &str, request: &ModelRequest, wants_reasoning: bool) -> Value {
     let target = ModelTarget {
         wire: Wire::Anthropic,
         provider: "anthropic",
@@ -30,6 +34,7 @@ fn written(model: &str, request: &ModelRequest) -> Value {
         model: model.to_owned(),
         headers: Vec::new(),
         query: Vec::new(),
+        wants_reasoning,
     };
     serde_json::from_str(&body(&target, request).unwrap()).unwrap()
 }
@@ -288,4 +293,50 @@ fn a_part_nobody_there_can_take_is_left_out() {
         written("claude-opus-5", &request)["messages"],
         json!([{ "role": "user", "content": expected }])
     );
+}
+
+#[test]
+fn reasoning_is_asked_for_in_the_way_the_model_takes() {
+    let thinking = |model: &str, request: &ModelRequest| written_by(model, request, true)["thinking"].clone();
+    let mut plain = request(vec![says("Hi")]);
+    plain.settings.temperature = Some(0.5);
+    for (model, expected) in [
+        ("claude-3-5-haiku-20241022", Value::Null),
+        (
+            "claude-sonnet-4-5",
+            json!({ "type": "enabled", "budget_tokens": 8192 }),
+        ),
+        ("claude-opus-4-6", json!({ "type": "adaptive" })),
+        (
+            "claude-opus-4-7",
+            json!({ "type": "adaptive", "display": "summarized" }),
+        ),
+        ("deepseek-v4-pro", Value::Null),
+    ] {
+        let body = written_by(model, &plain, true);
+        assert_eq!(body["thinking"], expected, "{model}");
+        assert_eq!(body["temperature"].is_null(), !expected.is_null(), "{model}");
+        assert_eq!(written(model, &plain)["thinking"], Value::Null, "{model}");
+    }
+    let mut small = plain.clone();
+    small.settings.max_output_tokens = Some(2000);
+    assert_eq!(thinking("claude-sonnet-4-5", &small), Value::Null);
+
+    let result = ModelToolResult {
+        tool_call_id: "c1".to_owned(),
+        name: "f".to_owned(),
+        content: "1".to_owned(),
+        images: Vec::new(),
+        is_error: false,
+    };
+    let turn = |state| {
+        let messages = vec![says("Hi"), said("", &[("c1", "{}")], state)];
+        request([messages, vec![ModelMessage::ToolResults(vec![result.clone()])]].concat())
+    };
+    assert_eq!(thinking("claude-sonnet-4-5", &turn(None)), Value::Null);
+    assert_eq!(
+        thinking("claude-sonnet-4-5", &turn(Some(json!({}))))["type"],
+        "enabled"
+    );
+    assert_eq!(thinking("claude-opus-4-6", &turn(None))["type"], "adaptive");
 }

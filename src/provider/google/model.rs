@@ -5,6 +5,8 @@
 pub(super) struct Abilities {
     /// Calls are refused that go back without a signature: since Gemini 3.
     pub demands_signatures: bool,
+    /// `thinkingConfig`: since Gemini 2.5.
+    pub thinks: bool,
     /// How an answer is bound to a schema.
     pub schema: SchemaBinding,
 }
@@ -26,6 +28,7 @@ impl Abilities {
         let Some((_, name)) = model.split_once("gemini-") else {
             return Self {
                 demands_signatures: false,
+                thinks: false,
                 schema: SchemaBinding::Never,
             };
         };
@@ -36,6 +39,7 @@ impl Abilities {
             .is_some_and(|major| major < 3);
         Self {
             demands_signatures: !is_old,
+            thinks: !is_old || name.starts_with("2.5"),
             schema: if is_old {
                 SchemaBinding::WithoutTools
             } else {
@@ -52,18 +56,19 @@ mod tests {
     #[test]
     fn the_name_tells_what_a_model_takes() {
         use SchemaBinding::{Always, Never, WithoutTools};
-        for (model, demands_signatures, schema) in [
-            ("gemini-2.5-flash", false, WithoutTools),
-            ("models/gemini-2.0-flash-001", false, WithoutTools),
-            ("gemini-3-pro-preview", true, Always),
-            ("gemini-3.1-flash", true, Always),
-            ("gemini-10-pro", true, Always),
-            ("gemini-flash-latest", true, Always),
-            ("gemma-3-27b-it", false, Never),
-            ("tunedModels/mine", false, Never),
+        for (model, demands_signatures, thinks, schema) in [
+            ("gemini-2.5-flash", false, true, WithoutTools),
+            ("models/gemini-2.0-flash-001", false, false, WithoutTools),
+            ("gemini-3-pro-preview", true, true, Always),
+            ("gemini-3.1-flash", true, true, Always),
+            ("gemini-10-pro", true, true, Always),
+            ("gemini-flash-latest", true, true, Always),
+            ("gemma-3-27b-it", false, false, Never),
+            ("tunedModels/mine", false, false, Never),
         ] {
             let expected = Abilities {
                 demands_signatures,
+                thinks,
                 schema,
             };
             assert_eq!(Abilities::of(model), expected, "{model}");

@@ -36,7 +36,11 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<Strin
         contents: contents(request, abilities),
         tools: tools(&request.tools),
         tool_config: tool_config(request),
-        generation_config: generation_config(request, takes_schema),
+        generation_config: generation_config(
+            request,
+            takes_schema,
+            target.wants_reasoning && abilities.thinks,
+        ),
     };
     serde_json::to_string(&body).map_err(|_| ProviderError::Configuration("its request cannot be written"))
 }
@@ -118,6 +122,8 @@ struct GenerationConfig<'a> {
     response_mime_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_json_schema: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<Value>,
 }
 
 impl<'a> From<Said<'a>> for Part<'a> {
@@ -129,7 +135,11 @@ impl<'a> From<Said<'a>> for Part<'a> {
     }
 }
 
-fn generation_config(request: &ModelRequest, takes_schema: bool) -> Option<GenerationConfig<'_>> {
+fn generation_config(
+    request: &ModelRequest,
+    takes_schema: bool,
+    shows_thoughts: bool,
+) -> Option<GenerationConfig<'_>> {
     let settings = &request.settings;
     let stop_count = settings.stop_sequences.len().min(STOP_SEQUENCES_MAX_COUNT);
     let schema = request.output_schema.as_ref().filter(|_| takes_schema);
@@ -144,6 +154,7 @@ fn generation_config(request: &ModelRequest, takes_schema: bool) -> Option<Gener
         seed: settings.seed.and_then(|seed| i32::try_from(seed).ok()),
         response_mime_type: schema.map(|_| "application/json"),
         response_json_schema: schema,
+        thinking_config: shows_thoughts.then(|| json!({ "includeThoughts": true })),
     };
     (config != GenerationConfig::default()).then_some(config)
 }

@@ -21,6 +21,10 @@ fn request(messages: Vec<ModelMessage>) -> ModelRequest {
 }
 
 fn written(model: &str, request: &ModelRequest) -> Value {
+    written_by(model, request, false)
+}
+
+fn written_by(model: &str, request: &ModelRequest, wants_reasoning: bool) -> Value {
     let target = ModelTarget {
         wire: Wire::Google,
         provider: "google",
@@ -29,6 +33,7 @@ fn written(model: &str, request: &ModelRequest) -> Value {
         model: model.to_owned(),
         headers: Vec::new(),
         query: Vec::new(),
+        wants_reasoning,
     };
     serde_json::from_str(&body(&target, request).unwrap()).unwrap()
 }
@@ -180,4 +185,19 @@ fn a_part_nobody_there_can_take_is_left_out() {
         { "fileData": { "fileUri": "files/1" } },
     ] }]);
     assert_eq!(written("gemini-3-pro", &request)["contents"], expected);
+}
+
+#[test]
+fn thoughts_are_asked_for_where_a_model_has_some() {
+    let thoughts = |model: &str, wants: bool| {
+        let body = written_by(model, &request(vec![]), wants);
+        body["generationConfig"]["thinkingConfig"].clone()
+    };
+    let shown = json!({ "includeThoughts": true });
+    assert_eq!(thoughts("gemini-2.5-flash", true), shown);
+    assert_eq!(thoughts("gemini-3-pro-preview", true), shown);
+    assert_eq!(thoughts("gemini-2.5-flash", false), Value::Null);
+    for model in ["gemini-2.0-flash", "gemma-3-27b-it"] {
+        assert_eq!(thoughts(model, true), Value::Null, "{model}");
+    }
 }

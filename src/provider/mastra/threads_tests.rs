@@ -11,6 +11,7 @@ fn target() -> ModelTarget {
         model: "my helper".to_owned(),
         headers: vec![("x-tenant".to_owned(), Secret::new("1"))],
         query: Vec::new(),
+        wants_reasoning: false,
     }
 }
 

@@ -13,6 +13,7 @@ fn target(base_url: &str) -> ModelTarget {
         model: "m1".to_owned(),
         headers: Vec::new(),
         query: Vec::new(),
+        wants_reasoning: false,
     }
 }
 

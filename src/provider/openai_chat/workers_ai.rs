@@ -85,6 +85,7 @@ mod tests {
             model: "@cf/meta/llama".to_owned(),
             headers: Vec::new(),
             query: Vec::new(),
+            wants_reasoning: false,
         }
     }
 

@@ -31,6 +31,7 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<Strin
         },
         tools: request.tools.iter().map(tool).collect(),
         tool_choice: tool_choice(request),
+        reasoning: (reasons && target.wants_reasoning).then(|| json!({ "summary": "auto" })),
         max_output_tokens: settings.max_output_tokens,
         temperature: settings.temperature.filter(|_| !reasons),
         top_p: settings.top_p.filter(|_| !reasons),
@@ -69,6 +70,8 @@ struct Body<'a> {
     store: bool,
     #[serde(skip_serializing_if = "<[&str]>::is_empty")]
     include: &'static [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]

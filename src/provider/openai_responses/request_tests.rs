@@ -25,6 +25,10 @@ fn request(messages: Vec<ModelMessage>) -> ModelRequest {
 }
 
 fn written(model: &str, request: &ModelRequest) -> Value {
+    written_by(model, request, false)
+}
+
+fn written_by(model: &str, request: &ModelRequest, wants_reasoning: bool) -> Value {
     let target = ModelTarget {
         wire: Wire::OpenAiResponses,
         provider: "openai-responses",
@@ -33,6 +37,7 @@ fn written(model: &str, request: &ModelRequest) -> Value {
         model: model.to_owned(),
         headers: Vec::new(),
         query: Vec::new(),
+        wants_reasoning,
     };
     serde_json::from_str(&body(&target, request).unwrap()).unwrap()
 }
@@ -183,4 +188,13 @@ fn a_result_may_have_pictures() {
             ]
         }])
     );
+}
+
+#[test]
+fn a_summary_is_asked_for_where_a_model_reasons() {
+    let reasoning =
+        |model: &str, wants: bool| written_by(model, &request(vec![]), wants)["reasoning"].clone();
+    assert_eq!(reasoning("gpt-5-mini", true), json!({ "summary": "auto" }));
+    assert_eq!(reasoning("gpt-5-mini", false), Value::Null);
+    assert_eq!(reasoning("gpt-4o", true), Value::Null);
 }
