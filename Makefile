@@ -6,7 +6,7 @@ WHERE ?= --remote
 export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
 
-.PHONY: dev test test-matrix test-proxy test-mastra test-openapi test-playground test-guides build size instructions bench deploy reindex setup
+.PHONY: dev test test-matrix test-proxy test-mastra test-openapi test-playground test-guides build size instructions bench deploy reindex try-provider setup
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
@@ -53,6 +53,10 @@ test-guides: build
 ## The playground in a real Chromium, and its types
 test-playground: build
 	node scripts/test_playground.mjs
+
+## A vendor with your key in .dev.vars: `make try-provider PROVIDER=openai MODEL=gpt-5-mini`, BASE_URL=... for another server
+try-provider: build
+	@PROVIDER=$(PROVIDER) MODEL=$(MODEL) BASE_URL=$(BASE_URL) node scripts/try-provider.mjs
 
 ## build/index.js and build/index_bg.wasm, and the playground in dist/
 build: setup
