@@ -15,10 +15,13 @@ const prefix = rawConfig.vars?.PREFIX ?? "/io-bridge";
 rmSync(target, { recursive: true, force: true });
 mkdirSync(target, { recursive: true });
 for (const name of readdirSync(join(source, "public"))) copyFileSync(join(source, "public", name), join(target, name));
+// The viewer of the API's description, as it is published.
+for (const name of ["swagger-ui-bundle.js", "swagger-ui.css"]) copyFileSync(join(root, "node_modules", "swagger-ui-dist", name), join(target, name));
 await build({
   entryPoints: [
     { in: join(source, "src", "main.tsx"), out: "playground" },
     { in: join(source, "src", "style", "index.css"), out: "playground" },
+    { in: join(source, "src", "docs.ts"), out: "docs" },
   ],
   outdir: target,
   bundle: true,
