@@ -42,7 +42,7 @@ export async function python({ environment, packages, script, args, input }) {
 
 /** Starts a script of this folder that prints one line once it serves, and ends with its input. */
 export async function startPython({ environment, packages, script }) {
-  const child = spawn(install(environment, packages), [fileURLToPath(new URL(script, import.meta.url))], {
+  const child = spawn(installed(environment, packages), [fileURLToPath(new URL(script, import.meta.url))], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   const gone = new Promise((resolve) => child.once("close", resolve));
