@@ -26,6 +26,9 @@ const MEMBERS = {
   TOOL_CALL_RESULT: ["messageId", "toolCallId", "content", "role"],
 };
 
+/** The types of events we may send. */
+export const EVENT_TYPES = Object.keys(MEMBERS);
+
 const ERROR_CODES = [
   "upstream_error",
   "upstream_rate_limited",
