@@ -47,7 +47,7 @@ const SIZES = {
     firstTextRounds: 100,
     aimockRounds: 40,
     floodDeltas: 20_000,
-    floodRounds: 5,
+    floodRounds: 4,
     floodTurns: 4,
     throughputRounds: 3,
     throughputMs: 1500,
@@ -57,7 +57,7 @@ const SIZES = {
     pacedStreams: [100, 500],
     pacedRounds: 2,
     pacedWarmUp: 30,
-    holdMs: 4500,
+    holdMs: 4000,
     coldRounds: 5,
     billRuns: 100,
   },
@@ -113,8 +113,8 @@ const results = {};
 const failures = {};
 const startMs = nowMs();
 
-async function startServers() {
-  for (const contender of contenders) servers[contender.name] ??= await start(contender, mock.url);
+async function startServers(taking) {
+  for (const contender of taking) servers[contender.name] ??= await start(contender, mock.url);
 }
 
 async function stopServers() {
@@ -124,18 +124,35 @@ async function stopServers() {
   }
 }
 
+/** Takes a measure; a peer that fails it is left out, and the others are measured without it. */
+async function take(name, taking) {
+  const { run, needsServers } = measures[name];
+  try {
+    await (needsServers ? startServers(taking) : stopServers());
+    return await run({ contenders: taking, servers, mock, size });
+  } catch (error) {
+    const peer = taking.find((contender) => contender.name === error.contender && contender.role === "peer");
+    if (!peer) throw error;
+    console.error(`\n${peer.label} is left out of ${name}:`, error);
+    failures[`${name}, ${peer.label}`] = firstLine(error);
+    await stopServers();
+    return take(name, taking.filter((contender) => contender !== peer));
+  }
+}
+
+const firstLine = ({ message }) => message.split("\n")[0].replaceAll(root, "").slice(0, 200);
+
 try {
   for (const name of measureNames) {
-    const { run, needsServers, roles } = measures[name];
+    const { roles } = measures[name];
     try {
-      await (needsServers ? startServers() : stopServers());
-      const taking = contenders.filter(({ role }) => !roles || roles.includes(role));
-      results[name] = await run({ contenders: taking, servers, mock, size });
+      results[name] = await take(name, contenders.filter(({ role }) => !roles || roles.includes(role)));
       console.log(`\n${text(tables({ [name]: results[name] }))}`);
     } catch (error) {
       // The rest of a long run is not to be lost.
-      failures[name] = error.message.split("\n")[0];
+      failures[name] = firstLine(error);
       console.error(`\n${name} failed:`, error);
+      await stopServers();
     }
     console.log(`(${Math.round((nowMs() - startMs) / 1000)} s)`);
   }

@@ -75,11 +75,15 @@ const copilotKit = agUiContender(
 /** Ours first, then what it is held against, then the floors. */
 export const contenders = [ours, jsWorker, mastra, copilotKit, aiChat, passThrough, direct];
 
-/** Starts a contender in a process of its own; `env` is for this start alone. */
-export function start(contender, upstreamUrl, more = {}) {
+/** Starts a contender in a process of its own; `more` = environment of this start alone. */
+export async function start(contender, upstreamUrl, more = {}) {
   if (contender.start) return contender.start(upstreamUrl);
   const env = { UPSTREAM: upstreamUrl, NODE_ENV: "production", TMPDIR: storageFolder, ...contender.env, ...more };
-  return startProcess(fileURLToPath(new URL(contender.server, folder)), { env });
+  try {
+    return await startProcess(fileURLToPath(new URL(contender.server, folder)), { env });
+  } catch (error) {
+    throw Object.assign(error, { contender: contender.name });
+  }
 }
 
 /** The versions of a peer's packages that are installed. */

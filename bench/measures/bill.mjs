@@ -40,7 +40,7 @@ const kinds = [
   },
   {
     key: "tool",
-    label: "a front-end tool's result between two answers, stored",
+    label: "a front-end tool's result between a call and 300 tokens, stored",
     needs: ({ answerCall }) => answerCall,
     async run(contender, server) {
       const scene = { kind: "call", deltaCount: 300 };

@@ -1,11 +1,13 @@
 // How long until the first event and the first text of a run, and how much of it is the server's.
 
+import assert from "node:assert/strict";
 import { start } from "../contenders/index.mjs";
 import { startProcess } from "../process.mjs";
 import { tail } from "../statistics.mjs";
-import { runToEnd, variantsOf } from "./run.mjs";
+import { blamed, ended, runToEnd, variantsOf } from "./run.mjs";
 
 const SCENE = { kind: "say", deltaCount: 20 };
+const ANSWER = "An answer of some words that somebody else's model says.";
 
 /** Runs of every contender in turns. */
 export async function firstText({ contenders, servers, size }) {
@@ -37,8 +39,7 @@ function summary(variants, times) {
 
 /** The same with a model that others wrote, as a check on ours: whoever leads must lead there, too. */
 export async function firstTextOfAimock({ contenders, size }) {
-  const answer = "An answer of some words that somebody else's model says.";
-  const mock = await startProcess(new URL("../mock/aimock.mjs", import.meta.url), { env: { ANSWER: answer } });
+  const mock = await startProcess(new URL("../mock/aimock.mjs", import.meta.url), { env: { ANSWER } });
   const variants = variantsOf(contenders);
   const times = Object.fromEntries(variants.map(({ key }) => [key, []]));
   const servers = {};
@@ -46,17 +47,26 @@ export async function firstTextOfAimock({ contenders, size }) {
     for (const contender of contenders) servers[contender.name] = await start(contender, mock.url);
     for (let round = -size.warmUpCount; round < size.aimockRounds; round += 1) {
       for (const { key, contender, owner } of variants) {
-        const recording = await contender.open(servers[contender.name], { text: "Say something.", owner });
-        await recording.done;
-        const events = recording.read();
-        const texts = events.filter(({ event }) => contender.textOf(event) !== undefined);
-        if (texts.map(({ event }) => contender.textOf(event)).join("") !== answer) throw new Error(`${key} lost text`);
-        const [firstEventMs, firstTextMs] = [events[0], texts[0]].map(({ atMs }) => atMs - recording.startMs);
-        if (round >= 0) times[key].push({ firstEventMs, firstTextMs });
+        const run = await runOfAimock(contender, servers[contender.name], owner);
+        if (round >= 0) times[key].push(run);
       }
     }
   } finally {
     await Promise.all([...Object.values(servers).map((server) => server.stop()), mock.stop()]);
   }
   return summary(variants, times);
+}
+
+async function runOfAimock(contender, server, owner) {
+  try {
+    const recording = await contender.open(server, { text: "Say something.", owner });
+    await ended(recording);
+    const events = recording.read();
+    const texts = events.filter(({ event }) => contender.textOf(event) !== undefined);
+    assert.equal(texts.map(({ event }) => contender.textOf(event)).join(""), ANSWER, `${contender.name} lost text`);
+    const [firstEventMs, firstTextMs] = [events[0], texts[0]].map(({ atMs }) => atMs - recording.startMs);
+    return { firstEventMs, firstTextMs };
+  } catch (error) {
+    throw blamed(error, contender);
+  }
 }

@@ -7,10 +7,10 @@ import { start } from "../contenders/index.mjs";
 import { PACE_MS, readStamp, sceneText } from "../mock/scene.mjs";
 import { cpuMs, memoryBytes } from "../process.mjs";
 import { median, quantile } from "../statistics.mjs";
-import { runToEnd } from "./run.mjs";
+import { runToEnd, variantsOf } from "./run.mjs";
 
 // Opened one by one, so that what opening costs does not fall into what is measured.
-const OPEN_EVERY_MS = 20;
+const OPEN_EVERY_MS = 15;
 const SETTLE_MS = 500;
 // What was written in the last moment need not have come.
 const GRACE_MS = 500;
@@ -18,18 +18,19 @@ const GRACE_MS = 500;
 export async function paced({ contenders, mock, size }) {
   const rows = [];
   for (const streamCount of size.pacedStreams) {
-    const measured = contenders.map((contender) => ({ contender, rounds: [] }));
+    const measured = variantsOf(contenders).filter(isTaken).map((variant) => ({ ...variant, rounds: [] }));
     for (let round = 0; round < size.pacedRounds; round += 1) {
-      for (const { contender, rounds } of measured) {
-        // The peers are so far behind that one round tells.
-        if (round === 0 || contender.role !== "peer") rounds.push(await measure(contender, mock, streamCount, size));
+      for (const { contender, owner, rounds } of measured) {
+        // Targets are about ours and the JS Worker without an object; for the others one round tells.
+        const isAim = !owner && (contender.role === "ours" || contender.role === "yardstick");
+        if (round === 0 || isAim) rounds.push(await measure(contender, mock, streamCount, size, owner));
       }
     }
-    for (const { contender, rounds } of measured) {
+    for (const { key, label, contender, rounds } of measured) {
       const of = (key) => median(rounds.map((round) => round[key]));
       rows.push({
-        key: contender.name,
-        label: contender.label,
+        key,
+        label,
         streamCount,
         latencyMs: { p50: of("p50"), p99: of("p99") },
         deliveredShare: of("deliveredShare"),
@@ -42,21 +43,26 @@ export async function paced({ contenders, mock, size }) {
   return rows;
 }
 
-async function measure(contender, mock, streamCount, { holdMs, pacedWarmUp }) {
+// The JS Worker comes in its object, too: that is the way all our runs go.
+const isTaken = ({ contender, owner }) => !owner || contender.role === "yardstick";
+
+async function measure(contender, mock, streamCount, { holdMs, pacedWarmUp }, owner) {
   const rampMs = streamCount * OPEN_EVERY_MS;
   const server = await start(contender, mock.url);
   try {
-    for (let at = 0; at < pacedWarmUp; at += 1) await runToEnd(contender, server, { kind: "say", deltaCount: 20 });
+    for (let at = 0; at < pacedWarmUp; at += 1) await runToEnd(contender, server, { kind: "say", deltaCount: 20 }, { owner });
     // The compiler's last tier, too, is to be done before the clock starts.
-    await runToEnd(contender, server, { kind: "flood", deltaCount: 3000 });
+    await runToEnd(contender, server, { kind: "flood", deltaCount: 3000 }, { owner });
     await pause(SETTLE_MS);
     const memoryBefore = server.pid && memoryBytes(server.pid);
     const startMs = nowMs();
     const window = { fromMs: startMs + rampMs + SETTLE_MS, toMs: startMs + rampMs + holdMs - GRACE_MS };
     const deltaCount = Math.ceil((rampMs + holdMs) / PACE_MS) + 50;
-    const opening = [];
+    const recordings = [];
     for (let at = 0; at < streamCount; at += 1) {
-      opening.push(contender.open(server, { text: sceneText({ kind: "pace", deltaCount }) }));
+      // One that does not open, or not in time, shows in what was delivered.
+      const opening = contender.open(server, { text: sceneText({ kind: "pace", deltaCount }), owner });
+      opening.then((recording) => recordings.push(recording), () => {});
       await pause(Math.max(0, startMs + (at + 1) * OPEN_EVERY_MS - nowMs()));
     }
     let memoryPeak = 0;
@@ -66,9 +72,6 @@ async function measure(contender, mock, streamCount, { holdMs, pacedWarmUp }) {
       if (server.pid) memoryPeak = Math.max(memoryPeak, memoryBytes(server.pid));
     }
     const held = { seconds: (nowMs() - opened.atMs) / 1000, cpuMs: server.pid && cpuMs(server.pid) - opened.cpuMs };
-    const recordings = (await Promise.race([Promise.allSettled(opening), pause(1000)]) ?? [])
-      .filter(({ status }) => status === "fulfilled")
-      .map(({ value }) => value);
     const lateness = recordings.flatMap((recording) => latenesses(contender, recording, window));
     for (const recording of recordings) recording.close();
     const due = (streamCount * (window.toMs - window.fromMs)) / PACE_MS;

@@ -77,10 +77,9 @@ CPU time is that of the whole workerd process on this machine, so it is more tha
 
 ${markdown({ columns: ["", "Worker requests", "CPU", "object requests and rows", "object time", "D1 rows", "all"], rows })}
 
-From the list prices below, without what the paid plan includes each month, and without the model, whose price is a
-thousand times this. Object time is the largest part: an object is paid while it is awake, ${SHORT_SECONDS} s for an answer of 300
-tokens, and 128 MB of it whatever it holds. A run that waits ${waitMinutes} minutes for a person costs ${dollars(waitCost)} dollars per million
-waits more in object time: about ${((waitCost / 1e6) * 100).toFixed(2)} cents each.
+From the list prices below, without what the paid plan includes each month, and without the model. An object is paid for
+while it is awake, 128 MB of it whatever it holds: ${SHORT_SECONDS} s are reckoned for an answer of 300 tokens, 12 s for 600. A run that waits
+${waitMinutes} minutes for a person costs ${((waitCost / 1e6) * 100).toFixed(2)} cents more in object time.
 
 ${markdown({ columns: ["", "dollars per million"], rows: PRICES.map(([, name, price]) => [name, String(price)]) })}
 

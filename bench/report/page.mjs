@@ -10,7 +10,7 @@ const sections = (results, ...names) =>
 const list = (entries) => entries.map((entry) => `- ${entry}`).join("\n");
 
 const failed = (failures) =>
-  Object.entries(failures).map(([name, message]) => `\nThe measure \`${name}\` failed: ${message}\n`).join("");
+  Object.entries(failures).map(([name, message]) => `\nLeft out: ${name}, which failed: ${message}\n`).join("");
 
 /** The whole page. */
 export function page({ machine, versions, seconds, size, failures, targets, results }) {
