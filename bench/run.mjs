@@ -52,7 +52,7 @@ const SIZES = {
     throughputRounds: 3,
     throughputMs: 1500,
     toolRounds: 60,
-    growthDeltas: 5_000,
+    growthDeltas: 2_000,
     growthRounds: 5,
     pacedStreams: [100, 500],
     pacedRounds: 2,
