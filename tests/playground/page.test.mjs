@@ -53,7 +53,7 @@ for (const scheme of ["light", "dark"]) {
     await page.getByLabel("Search threads").waitFor();
     assert.deepEqual(await visitor.faults(), []);
     await visitor.screenshot(`phone-${scheme}-threads`);
-    await page.getByRole("button", { name: "Close the list" }).click();
+    await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Event inspector" }).click();
     await page.locator(".frame").first().waitFor();
     assert.deepEqual(await visitor.faults(), []);

@@ -117,6 +117,34 @@ test("threads are listed, searched, renamed and deleted", async () => {
   assert.deepEqual(await rows.allInnerTexts(), ["hello pears"]);
 });
 
+test("a run goes on while another thread is looked at", async () => {
+  const visitor = await shared.visit();
+  const { page } = visitor;
+  await visitor.say("Write 40 words slowly");
+  await page.locator(".answer").filter({ hasText: "A run begins" }).waitFor();
+  await page.getByRole("button", { name: "New chat" }).first().click();
+  await visitor.ask("hello");
+  await page.goBack();
+  await page.locator(".said").getByText("Write 40 words slowly").waitFor();
+  await visitor.idle();
+  const turns = await visitor.turns();
+  assert.equal(turns.length, 2);
+  assert.equal(turns[1].split(" ").length, 40);
+});
+
+test("an agent that stops with its last viewer keeps what it had said", async () => {
+  const visitor = await shared.visit();
+  const { page } = visitor;
+  await page.getByLabel("Agent", { exact: true }).selectOption("io-agent");
+  await visitor.say("Write 200 words slowly");
+  await page.locator(".answer").filter({ hasText: "A run begins" }).waitFor();
+  await page.reload();
+  await page.locator(".answer").waitFor();
+  const turns = await visitor.turns();
+  assert.equal(turns[0], "Write 200 words slowly");
+  assert.match(turns[1], /^A run begins/);
+});
+
 test("two people see their own threads only", async () => {
   const [ada, bob] = [await shared.visit(), await shared.visit()];
   await ada.ask("hello from Ada");

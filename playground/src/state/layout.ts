@@ -1,6 +1,6 @@
 // What is open, and how wide the window is.
 
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { isInspectorWanted, theme } from "./settings.ts";
 
 const narrow = matchMedia("(max-width: 860px)");
@@ -10,6 +10,8 @@ const medium = matchMedia("(max-width: 1180px)");
 export const isNarrow = signal(narrow.matches);
 export const isListOpen = signal(!narrow.matches);
 export const isInspectorOpen = signal(isInspectorWanted.value && !medium.matches);
+/** One of them lies over the chat now. */
+export const isCovered = computed(() => isNarrow.value && (isListOpen.value || isInspectorOpen.value));
 export const isSettingsOpen = signal(false);
 /** Said to screen readers. */
 export const announcement = signal("");
@@ -23,6 +25,11 @@ narrow.addEventListener("change", ({ matches }) => {
 export function toggleInspector(): void {
   isInspectorOpen.value = !isInspectorOpen.value;
   if (!isNarrow.value) isInspectorWanted.value = isInspectorOpen.value;
+}
+
+export function uncover(): void {
+  isListOpen.value = false;
+  isInspectorOpen.value = false;
 }
 
 effect(() => {

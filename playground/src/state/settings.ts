@@ -12,33 +12,36 @@ declare const IO_BRIDGE_PREFIX: string;
 /** PREFIX of wrangler.toml when the page was built. */
 export const builtPrefix = IO_BRIDGE_PREFIX;
 
-const stored = <T>(name: string, initial: T): Signal<T> => {
-  const key = `io-bridge.${name}`;
-  const text = read(key);
-  const value = signal<T>(text === undefined ? initial : (JSON.parse(text) as T));
-  effect(() => write(key, JSON.stringify(value.value)));
+/** A default is not kept, unless it was drawn by lot: a page built anew may bring another one. */
+function stored<T>(name: string, initial: T, isDrawn = false): Signal<T> {
+  const value = signal(read(name, initial));
+  effect(() => write(name, value.value === initial && !isDrawn ? undefined : JSON.stringify(value.value)));
   return value;
-};
+}
 
-// A browser may forbid storage: the page works all the same, and forgets.
-function read(key: string): string | undefined {
+const key = (name: string): string => `io-bridge.${name}`;
+
+// A browser may forbid storage, and somebody may have put nonsense there: the page works all the same, and forgets.
+function read<T>(name: string, initial: T): T {
   try {
-    return localStorage.getItem(key) ?? undefined;
+    const text = localStorage.getItem(key(name));
+    return text === null ? initial : (JSON.parse(text) as T);
   } catch {
-    return undefined;
+    return initial;
   }
 }
 
-function write(key: string, text: string): void {
+function write(name: string, text: string | undefined): void {
   try {
-    localStorage.setItem(key, text);
+    if (text === undefined) localStorage.removeItem(key(name));
+    else localStorage.setItem(key(name), text);
   } catch {
     // See above.
   }
 }
 
 /** `resourceId` of every request; empty: none is sent. */
-export const owner = stored("owner", `guest-${crypto.randomUUID().slice(0, 8)}`);
+export const owner = stored("owner", `guest-${crypto.randomUUID().slice(0, 8)}`, true);
 /** Sent as `Authorization: Bearer`; empty: none. */
 export const token = stored("token", "");
 export const prefix = stored("prefix", builtPrefix);

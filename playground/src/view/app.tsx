@@ -1,8 +1,8 @@
 // The page: threads, chat, inspector.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import * as app from "../state/app.ts";
-import { announcement, isInspectorOpen, isListOpen, isNarrow, isSettingsOpen, toggleInspector } from "../state/layout.ts";
+import { announcement, isCovered, isInspectorOpen, isListOpen, isSettingsOpen, toggleInspector, uncover } from "../state/layout.ts";
 import { agentId } from "../state/settings.ts";
 import { Chat } from "./chat.tsx";
 import { Composer } from "./composer.tsx";
@@ -11,28 +11,44 @@ import { Icon } from "./icon.tsx";
 import { Inspector } from "./inspector.tsx";
 import { Threads } from "./threads.tsx";
 
+function onKeyDown(event: KeyboardEvent): void {
+  if (event.key === "Escape" && isCovered.value) uncover();
+  if (event.key !== "k" || !(event.metaKey || event.ctrlKey)) return;
+  event.preventDefault();
+  isListOpen.value = true;
+  requestAnimationFrame(() => document.getElementById("search")?.focus());
+}
+
+/** Focus follows what lies over the chat, and goes back when that is gone. */
+function useCoverFocus(): void {
+  const before = useRef<Element | null>(null);
+  useEffect(() => {
+    const cover = document.querySelector<HTMLElement>(isListOpen.value ? ".threads" : ".inspector");
+    if (isCovered.value) {
+      before.current = document.activeElement;
+      cover?.querySelector<HTMLElement>("[aria-label^=Close]")?.focus();
+    } else if (before.current instanceof HTMLElement) {
+      before.current.focus();
+    }
+  }, [isCovered.value]);
+}
+
 export function App() {
   useEffect(() => {
-    const onKeyDown = (event: KeyboardEvent) => {
-      if (event.key !== "k" || !(event.metaKey || event.ctrlKey)) return;
-      event.preventDefault();
-      isListOpen.value = true;
-      requestAnimationFrame(() => document.getElementById("search")?.focus());
-    };
     addEventListener("keydown", onKeyDown);
     return () => removeEventListener("keydown", onKeyDown);
   }, []);
-  const isCovered = isNarrow.value && (isListOpen.value || isInspectorOpen.value);
+  useCoverFocus();
   return (
     <div class="page" data-list={isListOpen.value ? "open" : "shut"} data-inspector={isInspectorOpen.value ? "open" : "shut"}>
       <Threads />
-      <main inert={isCovered}>
+      <main inert={isCovered.value}>
         <Header />
         <Chat />
         <Composer />
       </main>
       <Inspector />
-      {isCovered && <div class="scrim" onClick={() => ((isListOpen.value = false), (isInspectorOpen.value = false))} />}
+      {isCovered.value && <div class="scrim" onClick={uncover} />}
       <Settings />
       <Questions />
       <p class="hidden" role="status">{announcement.value}</p>

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { agent, conversation, send } from "../state/app.ts";
+import { isNarrow } from "../state/layout.ts";
 import { binding, bindingNames, type Binding } from "../state/settings.ts";
 import { Icon } from "./icon.tsx";
 import { SuggestionChips } from "./suggestions.tsx";
@@ -14,7 +15,10 @@ export function Composer() {
   const run = current.run.value;
   const isRunning = current.isRunning.value;
   const canSend = agent.value !== undefined && !isRunning;
-  useEffect(() => field.current?.focus({ preventScroll: true }), [current.threadId]);
+  // On a phone that would bring up the keyboard over what was just opened.
+  useEffect(() => {
+    if (!isNarrow.value) field.current?.focus({ preventScroll: true });
+  }, [current.threadId]);
 
   const submit = (event: Event) => {
     event.preventDefault();

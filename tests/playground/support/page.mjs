@@ -130,7 +130,7 @@ class Visitor {
   /** The conversation's texts, in order. */
   async turns() {
     const texts = await this.page.locator(".said, .answer").allInnerTexts();
-    return texts.map((text) => text.replace(/^You said: /, "").trim());
+    return texts.map((text) => text.replace(/^You said:\s*/, "").trim());
   }
 
   isDark() {
