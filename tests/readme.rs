@@ -84,7 +84,11 @@ const AGENT_KEYS: &[(&str, &str)] = &[
     ),
     (
         "onDisconnect",
-        "`stop` or `continue` when the last viewer leaves.",
+        "When the last viewer leaves: `stop`, or `continue`; then runs also go on after a reset.",
+    ),
+    (
+        "eventRetentionMs",
+        "How long events are kept after the end, with `continue`.",
     ),
     (
         "frontendTools",
@@ -108,6 +112,10 @@ const HTTP_TOOL_KEYS: &[(&str, &str)] = &[
     ("parameters", "JSON Schema of the arguments, an object."),
     ("method", "`GET`, `POST`, `PUT`, `PATCH` or `DELETE`."),
     ("headers", "Headers; `${NAME}` stands for a secret."),
+    (
+        "idempotent",
+        "Whether a call that a reset left unanswered may be made again; `false`: it ends as an error.",
+    ),
     ("timeoutMs", "Longest time for the whole call."),
     ("resultMaxBytes", "Longest answer; a longer one is an error."),
     ("allowPrivate", "Whether the host of `url` may be private."),
@@ -120,6 +128,10 @@ const MCP_KEYS: &[(&str, &str)] = &[
     ("allow", "Its tools that are offered; empty = all."),
     ("deny", "Its tools that are not offered."),
     ("prefix", "What the names of its tools are prefixed with."),
+    (
+        "idempotent",
+        "Whether calls that a reset left unanswered may be made again; `false`: they end as errors.",
+    ),
     ("timeoutMs", "Longest time for a call; progress starts it anew."),
     ("resultMaxBytes", "Longest answer; a longer one is an error."),
     ("required", "Whether a run fails (502) without the server."),

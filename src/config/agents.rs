@@ -110,6 +110,9 @@ pub struct AgentConfig {
     /// Source: D11.
     #[serde(default)]
     pub on_disconnect: OnDisconnect,
+    /// How long the events of a run are kept after its end, if it goes on without viewers. Source: contract 8.
+    #[serde(default = "default_event_retention_ms")]
+    pub event_retention_ms: u64,
     /// Source: D15.
     #[serde(default)]
     pub frontend_tools: FrontendTools,
@@ -262,6 +265,10 @@ fn default_first_response_wait_ms() -> u64 {
 
 fn default_tool_timeout_ms() -> u64 {
     30 * 60 * 1000
+}
+
+fn default_event_retention_ms() -> u64 {
+    10 * 60 * 1000
 }
 
 fn default_max_retries() -> u32 {

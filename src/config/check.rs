@@ -161,7 +161,7 @@ fn check_tools(
 }
 
 fn check_ranges(agent: &AgentConfig, report: &mut impl FnMut(&'static str, String, String)) {
-    let ranges: [(&'static str, u64, RangeInclusive<u64>); 9] = [
+    let ranges: [(&'static str, u64, RangeInclusive<u64>); 10] = [
         ("maxSteps", agent.max_steps.into(), 1..=1000),
         ("runTimeoutMs", agent.run_timeout_ms, 1..=DAY_MS),
         (
@@ -172,6 +172,7 @@ fn check_ranges(agent: &AgentConfig, report: &mut impl FnMut(&'static str, Strin
         ("firstResponseWaitMs", agent.first_response_wait_ms, 0..=60_000),
         ("toolTimeoutMs", agent.tool_timeout_ms, 1..=DAY_MS),
         ("keepAliveMs", agent.keep_alive_ms.unwrap_or(0), 0..=DAY_MS),
+        ("eventRetentionMs", agent.event_retention_ms, 0..=7 * DAY_MS),
         ("maxRetries", agent.max_retries.into(), 0..=10),
         ("lastMessages", agent.last_messages.into(), 0..=10_000),
         (

@@ -21,6 +21,9 @@ pub struct HttpToolConfig {
     /// Headers; `${NAME}` in a value stands for the secret of that name.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Whether a call may be made again when a reset left it unanswered. Source: contract 8.
+    #[serde(default = "default_true")]
+    pub idempotent: bool,
     /// Longest time for the whole call.
     #[serde(default = "default_timeout_ms")]
     pub timeout_ms: u64,
@@ -67,6 +70,9 @@ pub struct McpServerConfig {
     /// What the names of its tools are prefixed with.
     #[serde(default)]
     pub prefix: String,
+    /// Whether calls may be made again when a reset left them unanswered. Source: contract 8.
+    #[serde(default = "default_true")]
+    pub idempotent: bool,
     /// Longest time for a call; a progress notification starts it anew.
     #[serde(default = "default_timeout_ms")]
     pub timeout_ms: u64,
@@ -79,6 +85,10 @@ pub struct McpServerConfig {
     /// Whether the host may be of a private network.
     #[serde(default)]
     pub allow_private: bool,
+}
+
+fn default_true() -> bool {
+    true
 }
 
 fn default_timeout_ms() -> u64 {

@@ -1,31 +1,34 @@
-//! A run as the object keeps it in memory, while it lives and for as long as the object stays after it.
+//! A run as the object keeps it in memory: while it lives, and while its events may be asked for after that.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::Duration;
 
-use super::outlet::Viewers;
+use super::object_sql::ObjectSql;
+use super::viewers::Viewers;
+use super::watchdog::ALARM_EVERY;
 use crate::api::error::ApiError;
-use crate::protocol::id::{AgentId, ResourceId, RunId, ThreadId, ToolCallId};
+use crate::protocol::id::{ResourceId, RunId, ToolCallId};
 use crate::protocol::tool::ToolResult;
 use crate::run::description::RunDescription;
+use crate::run::journal::Kept;
+use crate::run::keeper::Keeper;
 use crate::run::mailbox::Delivery;
-use crate::run::{RunControl, RunEnd, RunSetup};
+use crate::run::{RunControl, RunEnd};
 use crate::store::RunStatus;
+
+/// Longest pause between two looks at a durable run that waits for a person: who posts a result or asks for events looks
+/// too.
+const WAITING_ALARM_EVERY: Duration = Duration::from_secs(5 * 60);
 
 /// A run and what other requests may do to it.
 #[derive(Debug)]
 pub struct LiveRun {
-    /// The client's id of the run.
-    pub run_id: RunId,
-    /// Its thread.
-    pub thread_id: ThreadId,
-    /// Its agent.
-    pub agent_id: AgentId,
-    /// Its owner.
-    pub owner: Option<ResourceId>,
-    /// Unix milliseconds.
-    pub started_at_ms: u64,
+    /// What it is, and what is kept of it.
+    pub keeper: Rc<Keeper<ObjectSql>>,
+    /// How often it was restarted.
+    pub generation: u64,
     /// Its mailbox and its cancel signal.
     pub control: RunControl,
     /// Who watches.
@@ -38,29 +41,47 @@ pub struct LiveRun {
 
 impl LiveRun {
     /// A run about to start.
-    pub fn new(setup: &RunSetup, now_ms: u64) -> Self {
+    pub fn new(keeper: Keeper<ObjectSql>) -> Self {
+        let keeper = Rc::new(keeper);
         Self {
-            run_id: setup.input.run_id.clone(),
-            thread_id: setup.input.thread_id.clone(),
-            agent_id: AgentId::new(setup.agent.id.as_str()),
-            owner: setup.owner.clone(),
-            started_at_ms: now_ms,
+            viewers: Rc::new(Viewers::new(Rc::clone(&keeper), 0, false)),
+            keeper,
+            generation: 0,
             control: RunControl::default(),
-            viewers: Rc::default(),
             result_counts: RefCell::default(),
             is_done: Cell::new(false),
         }
     }
 
-    /// The loop has ended.
-    pub fn end(&self, end: RunEnd, now_ms: u64) {
-        let known = self.control.end.take();
-        self.control.end.set(known.or(Some((end, now_ms))));
+    /// A run that goes on, or is over: its log has `event_count` events.
+    pub fn restored(keeper: Keeper<ObjectSql>, kept: &Kept, generation: u64, event_count: u64) -> Self {
+        let keeper = Rc::new(keeper);
+        let control = RunControl::restored(kept);
+        if let Some((status, at_ms)) = kept.end {
+            let terminal_sent = true;
+            control.ending.set(
+                RunEnd {
+                    status,
+                    terminal_sent,
+                },
+                at_ms,
+            );
+            control.mailbox.close();
+        }
+        let is_over = kept.end.is_some();
+        Self {
+            viewers: Rc::new(Viewers::new(Rc::clone(&keeper), event_count, is_over)),
+            keeper,
+            generation,
+            control,
+            result_counts: RefCell::default(),
+            is_done: Cell::new(is_over),
+        }
     }
 
     /// How and when (Unix milliseconds) it ended.
     pub fn ended(&self) -> Option<(RunStatus, u64)> {
-        self.control.end.get().map(|(end, at_ms)| (end.status, at_ms))
+        self.control.ending.get().map(|(end, at_ms)| (end.status, at_ms))
     }
 
     /// Whether a request may touch this run: it names it, and is its owner's or names no owner (D4).
@@ -68,19 +89,36 @@ impl LiveRun {
     /// # Errors
     /// 404 for another run, 403 for another owner.
     pub fn admit(&self, run_id: &RunId, caller: Option<&ResourceId>) -> Result<(), ApiError> {
-        if *run_id != self.run_id {
+        let run = self.keeper.run();
+        if *run_id != run.run_id {
             return Err(ApiError::run_not_found());
         }
-        match (caller, &self.owner) {
+        match (caller, &run.owner) {
             (Some(caller), Some(owner)) if caller != owner => Err(ApiError::forbidden()),
             (Some(_) | None, Some(_) | None) => Ok(()),
+        }
+    }
+
+    /// Whether its events may be read, by one who has seen some of this generation.
+    ///
+    /// # Errors
+    /// 409 for another generation, 410 when they are over.
+    pub fn admit_viewer(&self, generation: Option<u64>) -> Result<(), ApiError> {
+        if generation.is_some_and(|generation| generation != self.generation) {
+            return Err(ApiError::generation_changed(self.generation));
+        }
+        let is_over = self.ended().is_some() && !self.keeper.run().is_durable();
+        if is_over {
+            Err(ApiError::run_over())
+        } else {
+            Ok(())
         }
     }
 
     /// Delivers a result. Source: contract 3.
     ///
     /// # Errors
-    /// 404, 409 or 410; 429 when the call was sent `max_count` of them.
+    /// 404, 409, 410, 429 when the call was sent `max_count` of them, or 503 when it could not be kept.
     pub fn deliver(&self, id: &ToolCallId, result: ToolResult, max_count: usize) -> Result<(), ApiError> {
         if self.ended().is_some() {
             return Err(ApiError::run_over());
@@ -89,7 +127,8 @@ impl LiveRun {
         if counts.get(id).is_some_and(|count| *count >= max_count) {
             return Err(ApiError::too_many_results());
         }
-        let delivery = self.control.mailbox.deliver(id, result);
+        let delivered = self.control.deliver(&self.keeper, id, result);
+        let delivery = delivered.map_err(|_| ApiError::storage_unavailable())?;
         if delivery != Delivery::Unknown {
             *counts.entry(id.clone()).or_default() += 1;
         }
@@ -101,6 +140,16 @@ impl LiveRun {
         }
     }
 
+    /// When the alarm looks again. A call's deadline fires from there if the loop is lost.
+    pub fn next_look(&self, now_ms: u64) -> Duration {
+        match self.control.mailbox.next_deadline_ms() {
+            Some(deadline_ms) if self.keeper.run().is_durable() => {
+                Duration::from_millis(deadline_ms.saturating_sub(now_ms)).min(WAITING_ALARM_EVERY)
+            }
+            Some(_) | None => ALARM_EVERY,
+        }
+    }
+
     /// Its state now. Source: contract 8.
     pub fn description(&self) -> RunDescription {
         let pending = self.control.mailbox.pending();
@@ -109,13 +158,14 @@ impl LiveRun {
             None if pending.is_empty() => RunStatus::Running,
             None => RunStatus::Waiting,
         };
+        let run = self.keeper.run();
         RunDescription {
-            run_id: self.run_id.clone(),
-            thread_id: self.thread_id.clone(),
-            agent_id: self.agent_id.clone(),
+            run_id: run.run_id.clone(),
+            thread_id: run.thread_id.clone(),
+            agent_id: run.agent_id.clone(),
             status: status.as_str(),
-            generation: 0,
-            started_at_ms: self.started_at_ms,
+            generation: self.generation,
+            started_at_ms: run.started_at_ms,
             finished_at_ms: self.ended().map(|(_, at_ms)| at_ms),
             event_count: Some(self.viewers.event_count()),
             pending,

@@ -17,6 +17,7 @@ mod kept_thread_handlers;
 mod live_run;
 mod log;
 mod metrics;
+mod object_sql;
 mod outbox;
 mod outlet;
 mod ports;
@@ -34,6 +35,7 @@ mod test_commands;
 mod thread_handlers;
 mod upstreams;
 mod viewer;
+mod viewers;
 mod watchdog;
 
 use worker::{Env, Request, Response};

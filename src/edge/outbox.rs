@@ -1,6 +1,6 @@
 //! End batches the database did not take, kept in the object's own SQLite until it does (contract 2.3).
 //!
-//! The one table of the object; its statements are here, as `store` has those of the database.
+//! The object's table for them; its statements are here, as `store` has those of the database.
 
 use std::rc::Rc;
 use std::time::Duration;

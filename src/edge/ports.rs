@@ -9,9 +9,11 @@ use super::database::D1;
 use super::ids::RandomIds;
 use super::log::ConsoleLog;
 use super::metrics::Metrics;
+use super::object_sql::ObjectSql;
 use super::outbox::Outbox;
 use super::upstreams::Upstreams;
 use super::watchdog::{ALARM_EVERY, Watchdog};
+use crate::run::keeper::Keeper;
 use crate::run::mcp_lists::McpLists;
 use crate::run::ports::{Level, Log, OutboxFull, Ports};
 use crate::run::report::RunReport;
@@ -36,6 +38,8 @@ pub struct PlatformPorts {
     pub watchdog: Watchdog,
     /// This isolate's.
     pub mcp_lists: Rc<McpLists>,
+    /// Keeps the run.
+    pub keeper: Rc<Keeper<ObjectSql>>,
 }
 
 impl Ports for PlatformPorts {
@@ -44,6 +48,7 @@ impl Ports for PlatformPorts {
     type Clock = PlatformClock;
     type Ids = RandomIds;
     type Log = ConsoleLog;
+    type Storage = ObjectSql;
 
     fn http(&self) -> &Upstreams {
         &self.upstreams
@@ -78,6 +83,10 @@ impl Ports for PlatformPorts {
             self.log
                 .line(Level::Warn, "point_not_written", &[("error", &error)]);
         }
+    }
+
+    fn keeper(&self) -> &Keeper<ObjectSql> {
+        &self.keeper
     }
 
     fn keep_undelivered(&self, run: &PersistentRun, end: &EndRun) -> Result<(), OutboxFull> {

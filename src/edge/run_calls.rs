@@ -66,6 +66,8 @@ pub enum RunCall {
         caller: Option<ResourceId>,
         /// Events the client has seen.
         after: u64,
+        /// Of which generation; absent = of the present one.
+        generation: Option<u64>,
         /// How the stream is framed.
         binding: Binding,
     },

@@ -29,9 +29,6 @@ use crate::store::{Persistence, RunRow, RunStatus, Store};
 /// Where the platform says who a request comes from.
 pub const ADDRESS_HEADER: &str = "cf-connecting-ip";
 
-/// Runs are not restarted yet: every stream is of this generation. Source: contract 8.
-const GENERATION: u64 = 0;
-
 impl Call<'_> {
     /// `POST /run`
     pub async fn start_run(&self, principal: Option<Principal>) -> Result<Answer, ApiError> {
@@ -126,16 +123,11 @@ impl Call<'_> {
     pub async fn follow_run(&self, principal: Option<Principal>, run_id: RunId) -> Result<Answer, ApiError> {
         let caller = self.caller(principal, ClientResource::Absent)?;
         let request = self.query.run_events()?;
-        if request
-            .generation
-            .is_some_and(|generation| generation != GENERATION)
-        {
-            return Err(ApiError::generation_changed(GENERATION));
-        }
         let call = RunCall::Events {
             run_id: run_id.clone(),
             caller: caller.owner().cloned(),
             after: request.after_count,
+            generation: request.generation,
             binding: self.binding(),
         };
         match self.call_run(&run_id, &caller, request.address, &call).await? {
@@ -215,7 +207,8 @@ impl Call<'_> {
             thread_id: row.thread_id,
             agent_id: row.agent_id,
             status: row.status.as_str(),
-            generation: GENERATION,
+            // A row does not have it, and there are no events it could be asked for.
+            generation: 0,
             started_at_ms: row.started_at_ms,
             finished_at_ms: row.finished_at_ms,
             event_count: None,
@@ -323,10 +316,7 @@ fn is_live(status: RunStatus) -> bool {
     }
 }
 
-/// Where a run is found again. Source: D17, contract 8.
+/// Where a run is found again. Source: D17.
 fn with_address(answer: Answer, address: ObjectAddress) -> Answer {
-    answer.with_headers([
-        ("io-run-address", address.to_base64url()),
-        ("io-run-generation", GENERATION.to_string()),
-    ])
+    answer.with_headers([("io-run-address", address.to_base64url())])
 }

@@ -1,9 +1,13 @@
 //! The Durable Object a run lives in: one object, one run.
 
 use std::cell::RefCell;
+use std::future::Future;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::time::Duration;
 
 use futures::channel::oneshot;
+use futures::future::select;
 use worker::{DurableObject, Env, Request, Response, State, durable_object, wasm_bindgen};
 
 use super::clock::PlatformClock;
@@ -12,8 +16,9 @@ use super::ids;
 use super::live_run::LiveRun;
 use super::log::ConsoleLog;
 use super::metrics::Metrics;
+use super::object_sql::ObjectSql;
 use super::outbox::Outbox;
-use super::outlet::{AttachFault, Outlet};
+use super::outlet::Outlet;
 use super::ports::PlatformPorts;
 use super::reply::Answer;
 use super::run_calls::{RunCall, Start};
@@ -22,19 +27,28 @@ use super::stream::describe;
 #[cfg(feature = "test-commands")]
 use super::test_commands;
 use super::upstreams::Upstreams;
-use super::watchdog::{ALARM_EVERY, Watchdog, WatchedRun};
+use super::viewers::AttachFault;
+use super::watchdog::{ALARM_EVERY, Watchdog};
 use crate::api::error::ApiError;
 use crate::api::reply;
 use crate::api::trace::Trace;
 use crate::binding::accept::Binding;
 use crate::binding::event_log::EventLogGap;
+use crate::config::agents::OnDisconnect;
 use crate::config::{Config, Limits};
-use crate::protocol::id::ObjectAddress;
+use crate::protocol::id::{AgentId, ObjectAddress};
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::tool::ToolResult;
+use crate::run::checkpoint::{Checkpoint, Segments};
+use crate::run::journal::{Journal, Kept, Next, RunRecord};
+use crate::run::keeper::Keeper;
 use crate::run::ports::{Clock, Level, Log};
-use crate::run::{RunSetup, run};
+use crate::run::resume::{Resumption, resume};
+use crate::run::{RunEnd, RunSetup};
 use crate::store::{Quota, Store, StoreError};
+
+/// Longest wait for the end of a run that is cancelled, in milliseconds: its end may have to wait for the database.
+const CANCEL_WAIT_MS: u64 = 10_000;
 
 /// The object. Its state lives in cells that are never borrowed over a wait: requests interleave.
 #[durable_object(alarm)]
@@ -68,10 +82,11 @@ impl DurableObject for RunObject {
     }
 
     async fn alarm(&self) -> worker::Result<Response> {
-        if self.live().is_some_and(|run| !run.is_done.get()) {
-            self.watchdog().rearm(ALARM_EVERY).await;
-        } else {
-            self.look_after().await;
+        match self.live().filter(|run| !run.is_done.get()) {
+            Some(run) => {
+                self.watchdog().rearm(run.next_look(PlatformClock.now_ms())).await;
+            }
+            None => self.look_after().await,
         }
         Response::empty()
     }
@@ -80,50 +95,50 @@ impl DurableObject for RunObject {
 impl RunObject {
     /// Answers a call; `None` = no run lives or lived here, as far as this object remembers.
     async fn answer(&self, call: RunCall, text: String) -> Result<Option<Answer>, ApiError> {
+        let (run_id, caller) = match &call {
+            RunCall::Start(start) => return self.start(start.clone(), text).await.map(Some),
+            RunCall::Deliver { run_id, caller, .. }
+            | RunCall::Status { run_id, caller }
+            | RunCall::Events { run_id, caller, .. }
+            | RunCall::Cancel { run_id, caller } => (run_id.clone(), caller.clone()),
+        };
+        let Some(run) = self.known().await else {
+            return Ok(None);
+        };
+        run.admit(&run_id, caller.as_ref())?;
         let answer = match call {
-            RunCall::Start(start) => self.start(start, &text).await?,
+            RunCall::Start(_) => return Err(ApiError::internal()),
             RunCall::Deliver {
-                run_id,
                 tool_call_id,
-                caller,
                 is_error,
+                ..
             } => {
-                let Some(run) = self.known().await else {
-                    return Ok(None);
-                };
-                run.admit(&run_id, caller.as_ref())?;
                 let content = text;
                 let most = env::settings(&self.env).map_or(usize::MAX, |settings| {
                     settings.config.limits.results_per_call_max_count
                 });
                 run.deliver(&tool_call_id, ToolResult { content, is_error }, most)?;
+                if run.keeper.run().is_durable() {
+                    // The run works again.
+                    self.watchdog().rearm(ALARM_EVERY).await;
+                }
                 Answer::json(reply::result_taken(&run_id, &tool_call_id))
             }
-            RunCall::Status { run_id, caller } => {
-                let Some(run) = self.known().await else {
-                    return Ok(None);
-                };
-                run.admit(&run_id, caller.as_ref())?;
-                Answer::json(run.description().to_json().to_string())
-            }
+            RunCall::Status { .. } => Answer::json(run.description().to_json().to_string()),
             RunCall::Events {
-                run_id,
-                caller,
                 after,
+                generation,
                 binding,
+                ..
             } => {
-                let Some(run) = self.known().await else {
-                    return Ok(None);
-                };
-                run.admit(&run_id, caller.as_ref())?;
+                run.admit_viewer(generation)?;
                 self.follow(&run, binding, after)?
             }
-            RunCall::Cancel { run_id, caller } => {
-                let Some(run) = self.known().await else {
-                    return Ok(None);
-                };
-                run.admit(&run_id, caller.as_ref())?;
+            RunCall::Cancel { .. } => {
                 run.control.cancel.set();
+                // Its end may be another: what was decided first stays.
+                let decided = pin!(run.control.ending.known());
+                select(decided, PlatformClock.sleep(CANCEL_WAIT_MS)).await;
                 Answer::json(run.description().to_json().to_string())
             }
         };
@@ -131,38 +146,38 @@ impl RunObject {
     }
 
     /// Starts the run and waits until it is known whether it answers a stream.
-    async fn start(&self, start: Start, text: &str) -> Result<Answer, ApiError> {
+    async fn start(&self, start: Start, text: String) -> Result<Answer, ApiError> {
         let settings =
             env::settings(&self.env).map_err(|error| ApiError::config_invalid(&error.to_string()))?;
-        let (request_id, binding) = (start.request_id.clone(), start.binding);
+        let binding = start.binding;
         let trace = Trace::parse(&start.trace).unwrap_or_else(|| Trace::begin(ids::random()));
-        let setup = self.setup(&settings.config, start, text)?;
-        let log = self
-            .log()
-            .with("requestId", request_id)
-            .with("traceId", trace.id())
-            .with("runId", setup.input.run_id.as_str());
-        let run = Rc::new(LiveRun::new(&setup, PlatformClock.now_ms()));
-        let stream = run.viewers.attach(binding, 0);
-        let (stream, pump) = stream.map_err(|fault| self.attach_error(&fault))?;
-        self.state.wait_until(pump);
+        let setup = self.setup(&settings.config, &start, &text)?;
+        let run_id = setup.input.run_id.clone();
+        let is_durable = setup.agent.on_disconnect == OnDisconnect::Continue;
+        let record = RunRecord {
+            run_id: run_id.clone(),
+            thread_id: setup.input.thread_id.clone(),
+            agent_id: AgentId::new(setup.agent.id.as_str()),
+            owner: start.owner,
+            persistence: start.persistence,
+            request_id: start.request_id,
+            trace: trace.header(ids::span()),
+            started_at_ms: PlatformClock.now_ms(),
+            event_retention_ms: is_durable.then_some(setup.agent.event_retention_ms),
+            input: if is_durable { text } else { String::new() },
+        };
+        let keeper = Keeper::new(ObjectSql::new(&self.state), record);
+        let run = Rc::new(LiveRun::new(keeper));
+        let answer = self.follow(&run, binding, 0)?;
         self.run.replace(Some(Rc::clone(&run)));
         let (head, refused) = oneshot::channel();
-        let run_id = setup.input.run_id.clone();
-        let ports = PlatformPorts {
-            upstreams: Upstreams::new(&self.env, trace),
-            metrics: Metrics::new(&self.env),
-            database: env::database(&self.env),
-            search: env::search(&self.env),
-            log: log.clone(),
-            outbox: self.outbox(),
-            watchdog: self.watchdog(),
-            mcp_lists: mcp_lists(),
-        };
+        let (ports, outlet) = (self.ports(&run), self.outlet(&run));
+        let (live, log) = (Rc::clone(&run), self.run_log(&run));
+        let drive = async move { crate::run::run(setup, &ports, &live.control, outlet, head).await };
         self.state
-            .wait_until(drive(setup, ports, run, head, self.watchdog()));
+            .wait_until(live_through(run, self.watchdog(), Box::pin(drive)));
         match refused.await {
-            Ok(Ok(())) => Ok(Answer::stream(binding, stream)),
+            Ok(Ok(())) => Ok(answer),
             Ok(Err(refusal)) => {
                 let error = super::refusal(refusal, &settings.config.prefix, &run_id);
                 let (status, code) = (error.status(), error.code.as_str());
@@ -178,7 +193,7 @@ impl RunObject {
     }
 
     /// The Worker has checked all of this; what is missing now is our fault.
-    fn setup(&self, config: &Config, start: Start, text: &str) -> Result<RunSetup, ApiError> {
+    fn setup(&self, config: &Config, start: &Start, text: &str) -> Result<RunSetup, ApiError> {
         let agent = config
             .agent(Some(&start.agent_id))
             .ok_or_else(ApiError::agent_not_found)?;
@@ -188,24 +203,41 @@ impl RunObject {
             tools: server_tools(&self.env, config, &agent, &self.log())?,
             target: env::model_target(&self.env, &agent, &self.log())?,
             agent,
-            persistence: start.persistence,
-            owner: start.owner,
+            persistence: start.persistence.clone(),
+            owner: start.owner.clone(),
             object,
             quota: quota(&config.limits),
         })
     }
 
-    /// The stream of a run that lives, after the events the client has seen.
-    fn follow(&self, run: &LiveRun, binding: Binding, after: u64) -> Result<Answer, ApiError> {
-        if run.ended().is_some() {
-            return Err(ApiError::run_over());
+    fn ports(&self, run: &LiveRun) -> PlatformPorts {
+        PlatformPorts {
+            upstreams: Upstreams::new(&self.env, trace(run.keeper.run())),
+            metrics: Metrics::new(&self.env),
+            database: env::database(&self.env),
+            search: env::search(&self.env),
+            log: self.run_log(run),
+            outbox: self.outbox(),
+            watchdog: self.watchdog(),
+            mcp_lists: mcp_lists(),
+            keeper: Rc::clone(&run.keeper),
         }
-        let (stream, pump) = run
+    }
+
+    fn outlet(&self, run: &LiveRun) -> Outlet {
+        let is_durable = run.keeper.run().is_durable();
+        Outlet::new(Rc::clone(&run.viewers), is_durable, self.run_log(run))
+    }
+
+    /// The stream of a run after the events the client has seen.
+    fn follow(&self, run: &LiveRun, binding: Binding, after: u64) -> Result<Answer, ApiError> {
+        let (stream, feed) = run
             .viewers
             .attach(binding, after)
             .map_err(|fault| self.attach_error(&fault))?;
-        self.state.wait_until(pump);
-        Ok(Answer::stream(binding, stream))
+        self.state.wait_until(feed);
+        let generation = [("io-run-generation", run.generation.to_string())];
+        Ok(Answer::stream(binding, stream).with_headers(generation))
     }
 
     fn attach_error(&self, fault: &AttachFault) -> ApiError {
@@ -220,17 +252,17 @@ impl RunObject {
         }
     }
 
-    /// The run of this object. Without one, a run that was lost is looked after before the Worker reads its row.
+    /// The run of this object. One that was lost with the object's memory goes on first, or is closed before the Worker
+    /// reads its row.
     async fn known(&self) -> Option<Rc<LiveRun>> {
-        let run = self.live();
-        if run.is_none() {
+        if self.live().is_none() {
             self.look_after().await;
         }
-        run
+        self.live()
     }
 
-    /// No loop lives here. What the database must still take goes first; then a row without a loop: its run was lost
-    /// with the object's memory, and is closed in the database and its streams are broken.
+    /// No loop lives here. What the database must still take goes first; then what is kept of a run is taken up, served
+    /// or forgotten.
     async fn look_after(&self) {
         let (watchdog, log) = (self.watchdog(), self.log());
         if let Some(database) = env::database(&self.env)
@@ -238,15 +270,106 @@ impl RunObject {
         {
             return watchdog.rearm(pause).await;
         }
-        let Some(lost) = watchdog.orphan().await else {
-            if self.outbox().is_made() {
+        if self.live().is_some_and(|run| !run.is_done.get()) {
+            // Somebody else was faster.
+            return;
+        }
+        let journal = Journal::new(ObjectSql::new(&self.state));
+        let kept = match journal.read() {
+            Ok(Some(kept)) => kept,
+            Ok(None) => {
+                if self.outbox().is_made() {
+                    watchdog.clear().await;
+                }
+                return;
+            }
+            Err(fault) => {
+                log.line(Level::Error, "run_not_read", &[("error", &fault.0)]);
+                return watchdog.clear().await;
+            }
+        };
+        let now_ms = PlatformClock.now_ms();
+        match kept.next(now_ms) {
+            Next::Resume => self.resume(kept, journal, false).await,
+            Next::GiveUp => self.resume(kept, journal, true).await,
+            Next::Close => self.close(&kept).await,
+            Next::Serve { until_ms } => {
+                self.serve(&kept, journal);
+                watchdog
+                    .rearm(Duration::from_millis(until_ms.saturating_sub(now_ms)))
+                    .await;
+            }
+            Next::Forget => {
+                self.run.replace(None);
                 watchdog.clear().await;
             }
+        }
+    }
+
+    /// The events of a run that is over are served again.
+    fn serve(&self, kept: &Kept, journal: Journal<ObjectSql>) {
+        if self.live().is_some() {
             return;
+        }
+        let event_count = journal.event_count().unwrap_or(0);
+        let keeper = Keeper::resumed(journal, kept.run.clone());
+        let run = LiveRun::restored(keeper, kept, kept.generation, event_count);
+        self.run.replace(Some(Rc::new(run)));
+    }
+
+    /// A durable run goes on in a new generation, or ends in it. Nothing is awaited until its loop is there.
+    async fn resume(&self, kept: Kept, journal: Journal<ObjectSql>, is_given_up: bool) {
+        let log = self.log().with("runId", kept.run.run_id.as_str());
+        let Some((setup, checkpoint)) = self.resumable(&kept) else {
+            return self.close(&kept).await;
         };
-        let log = log.with("runId", lost.run_id.as_str());
+        if let Err(fault) = journal.restart(&checkpoint) {
+            log.line(Level::Error, "run_not_resumed", &[("error", &fault.0)]);
+            return self.watchdog().rearm(ALARM_EVERY).await;
+        }
+        let generation = kept.generation + 1;
+        log.line(Level::Warn, "run_resumed", &[("generation", &generation)]);
+        let keeper = Keeper::resumed(journal, kept.run.clone());
+        let run = LiveRun::restored(keeper, &kept, generation, checkpoint.event_count);
+        let run = Rc::new(run);
+        self.run.replace(Some(Rc::clone(&run)));
+        let results = kept.results.into_iter();
+        let resumption = Resumption {
+            checkpoint,
+            results: results.map(|(id, result, _)| (id, result)).collect(),
+            is_given_up,
+        };
+        let (ports, outlet) = (self.ports(&run), self.outlet(&run));
+        let live = Rc::clone(&run);
+        let drive = async move { resume(setup, resumption, &ports, &live.control, outlet).await };
+        self.state
+            .wait_until(live_through(run, self.watchdog(), Box::pin(drive)));
+    }
+
+    /// What a run needs to go on; `None` when the deployment has changed so that it cannot.
+    fn resumable(&self, kept: &Kept) -> Option<(RunSetup, Checkpoint)> {
+        let settings = env::settings(&self.env).ok()?;
+        let run = &kept.run;
+        let start = Start {
+            agent_id: run.agent_id.clone(),
+            owner: run.owner.clone(),
+            persistence: run.persistence.clone(),
+            binding: Binding::Sse,
+            request_id: run.request_id.clone(),
+            trace: run.trace.clone(),
+        };
+        let setup = self.setup(&settings.config, &start, &run.input).ok()?;
+        Some((setup, kept.checkpoint.clone()?))
+    }
+
+    /// A run that cannot go on is closed in the database, with what is known of it, and its streams are broken.
+    async fn close(&self, kept: &Kept) {
+        let (watchdog, log) = (
+            self.watchdog(),
+            self.log().with("runId", kept.run.run_id.as_str()),
+        );
         log.line(Level::Error, "run_interrupted", &[]);
-        if let Err(error) = self.close(&lost).await {
+        if let Err(error) = self.store_closed(kept).await {
             log.line(Level::Error, "run_not_closed", &[("error", &error)]);
             return watchdog.rearm(ALARM_EVERY).await;
         }
@@ -254,15 +377,16 @@ impl RunObject {
         watchdog.break_streams();
     }
 
-    async fn close(&self, lost: &WatchedRun) -> Result<(), StoreError> {
-        let database = env::database(&self.env);
-        let (Some(owner), Some(database), Some(object)) = (&lost.owner, database, self.address()) else {
+    async fn store_closed(&self, kept: &Kept) -> Result<(), StoreError> {
+        let (owner, database) = (&kept.run.owner, env::database(&self.env));
+        let (Some(owner), Some(database), Some(object)) = (owner, database, self.address()) else {
             return Ok(());
         };
-        let store = Store::new(database);
-        store
-            .close_orphan(owner, &lost.run_id, object, PlatformClock.now_ms())
-            .await
+        let (store, now_ms) = (Store::new(database), PlatformClock.now_ms());
+        match kept.closing(now_ms) {
+            Some(Segments { run, end }) => store.end_run(&run, end).await,
+            None => store.close_orphan(owner, &kept.run.run_id, object, now_ms).await,
+        }
     }
 
     fn address(&self) -> Option<ObjectAddress> {
@@ -284,6 +408,14 @@ impl RunObject {
     fn log(&self) -> ConsoleLog {
         env::log(&self.env).with("object", self.state.id().to_string())
     }
+
+    fn run_log(&self, run: &LiveRun) -> ConsoleLog {
+        let run = run.keeper.run();
+        self.log()
+            .with("requestId", run.request_id.as_str())
+            .with("traceId", trace(run).id())
+            .with("runId", run.run_id.as_str())
+    }
 }
 
 /// 0 in the configuration = no limit.
@@ -296,24 +428,18 @@ fn quota(limits: &Limits) -> Quota {
     }
 }
 
-/// The whole life of a run in its object.
-async fn drive(
-    setup: RunSetup,
-    ports: PlatformPorts,
-    live: Rc<LiveRun>,
-    head: oneshot::Sender<Result<(), crate::run::RunRefusal>>,
-    watchdog: Watchdog,
-) {
-    let watched = WatchedRun {
-        run_id: live.run_id.clone(),
-        owner: live.owner.clone(),
-    };
-    let outlet = Outlet::new(Rc::clone(&live.viewers), setup.agent.on_disconnect);
+/// The trace of the request that started a run; one of its own if that cannot be read.
+fn trace(run: &RunRecord) -> Trace {
+    Trace::parse(&run.trace).unwrap_or_else(|| Trace::begin(ids::random()))
+}
+
+/// The whole life of a run in its object. The loop is large and comes boxed: it is not copied on its way.
+async fn live_through(run: Rc<LiveRun>, watchdog: Watchdog, drive: Pin<Box<impl Future<Output = RunEnd>>>) {
     let life = async {
-        let end = run(setup, &ports, &live.control, outlet, head).await;
-        live.end(end, PlatformClock.now_ms());
-        live.viewers.finish(end.terminal_sent).await;
-        live.is_done.set(true);
+        let end = drive.await;
+        run.control.ending.set(end, PlatformClock.now_ms());
+        run.viewers.finish(end.terminal_sent).await;
+        run.is_done.set(true);
     };
-    watchdog.watch(&watched, life).await;
+    watchdog.watch(&run.keeper, life).await;
 }

@@ -1,32 +1,17 @@
-//! One client that watches a run: a bounded queue of bytes and the stream they are written to.
+//! One client that watches a run: its place in the run's log, and the stream that is written to from there.
 //!
-//! The run only appends to the queue; the viewer's own task, [`Viewer::pump`], writes. So no client's pace can
-//! hold up another.
+//! The run never writes to a client; the viewer's own task does ([`super::viewers`]), at its client's pace.
 
 use std::cell::RefCell;
-use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use js_sys::Uint8Array;
+use js_sys::{Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
 use web_sys::{ReadableStream, WritableStream, WritableStreamDefaultWriter};
 
 use super::stream::ignore;
 use crate::binding::accept::Binding;
-
-/// With this many bytes waiting a client lags behind.
-const LAG_BYTES: usize = 64 * 1024;
-
-/// A queue of this many bytes is full.
-pub const QUEUE_FULL_BYTES: usize = 1024 * 1024;
-
-/// Longest time a queue may stay full, in milliseconds; its viewer is cut off then.
-pub const QUEUE_FULL_MAX_MS: u64 = 30_000;
-
-/// A queue is never longer than this, whatever the time: other viewers may be fast enough to keep the run going.
-const QUEUE_MAX_BYTES: usize = 4 * QUEUE_FULL_BYTES;
 
 #[wasm_bindgen]
 extern "C" {
@@ -53,41 +38,27 @@ pub struct Viewer {
 
 #[derive(Debug)]
 struct State {
-    queue: Vec<u8>,
-    phase: Phase,
-    full_since_ms: Option<u64>,
+    /// Events it has been sent, or is being sent.
+    seen: u64,
+    wants_keep_alive: bool,
+    is_gone: bool,
     pump: Option<Waker>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Open,
-    /// Nothing more comes; the stream is closed once the queue is empty.
-    Closing,
-    /// The stream is closed, aborted or lost.
-    Gone,
-}
-
-enum Task {
-    Write(Uint8Array),
-    Close,
-    Stop,
-}
-
 impl Viewer {
-    /// A viewer that is sent `backlog` first, and the readable side of its stream.
+    /// A viewer that has seen the first `seen` events, and the readable side of its stream.
     ///
     /// # Errors
     /// What the platform threw.
-    pub fn open(binding: Binding, backlog: Vec<u8>) -> Result<(Rc<Self>, ReadableStream), JsValue> {
+    pub fn open(binding: Binding, seen: u64) -> Result<(Rc<Self>, ReadableStream), JsValue> {
         let pipe = IdentityTransformStream::new()?;
         let viewer = Self {
             binding,
             writer: pipe.writable().get_writer()?,
             state: RefCell::new(State {
-                queue: backlog,
-                phase: Phase::Open,
-                full_since_ms: None,
+                seen,
+                wants_keep_alive: false,
+                is_gone: false,
                 pump: None,
             }),
         };
@@ -99,54 +70,42 @@ impl Viewer {
         self.binding
     }
 
-    /// Appends bytes; a viewer that is too far behind is cut off instead.
-    pub fn push(&self, bytes: &[u8], now_ms: u64) {
-        let is_hopeless = {
-            let mut state = self.state.borrow_mut();
-            if state.phase != Phase::Open {
-                return;
-            }
-            // One event may be longer than any queue: only what waited before it shows how far behind a client is.
-            let waiting_bytes = state.queue.len();
-            state.queue.extend_from_slice(bytes);
-            let is_full = state.queue.len() >= QUEUE_FULL_BYTES;
-            state.full_since_ms = is_full.then(|| state.full_since_ms.unwrap_or(now_ms));
-            let full_ms = state
-                .full_since_ms
-                .map_or(0, |since_ms| now_ms.saturating_sub(since_ms));
-            full_ms >= QUEUE_FULL_MAX_MS || waiting_bytes > QUEUE_MAX_BYTES
-        };
-        if is_hopeless {
-            self.abort("the client does not read");
-        } else {
-            self.wake_pump();
-        }
+    /// How many events it has been sent, or is being sent.
+    pub fn seen(&self) -> u64 {
+        self.state.borrow().seen
     }
 
-    /// Whether little waits to be written: the client keeps up.
-    pub fn keeps_up(&self) -> bool {
-        self.state.borrow().queue.len() < LAG_BYTES
+    /// It is being sent the events before this one.
+    pub fn advance(&self, seen: u64) {
+        let mut state = self.state.borrow_mut();
+        state.seen = seen;
+        state.wants_keep_alive = false;
     }
 
-    /// Whether the queue is full.
-    pub fn is_full(&self) -> bool {
-        self.state.borrow().queue.len() >= QUEUE_FULL_BYTES
+    /// It is sent a keep-alive, unless it is sent something else. Protobuf has no form for it.
+    pub fn keep_alive(&self) {
+        self.state.borrow_mut().wants_keep_alive = self.binding == Binding::Sse;
+        self.wake();
+    }
+
+    /// Whether a keep-alive is due; it is not any more then.
+    pub fn take_keep_alive(&self) -> bool {
+        std::mem::take(&mut self.state.borrow_mut().wants_keep_alive)
     }
 
     /// Whether the stream is over, however it ended.
     pub fn is_gone(&self) -> bool {
-        self.state.borrow().phase == Phase::Gone
+        self.state.borrow().is_gone
     }
 
-    /// Ends the stream cleanly once the queue is written.
-    pub fn close(&self) {
-        {
-            let mut state = self.state.borrow_mut();
-            if state.phase == Phase::Open {
-                state.phase = Phase::Closing;
-            }
-        }
-        self.wake_pump();
+    /// Writes bytes: the one copy out of our memory.
+    pub fn write(&self, bytes: &[u8]) -> Promise {
+        self.writer.write_with_chunk(&Uint8Array::from(bytes))
+    }
+
+    /// Ends the stream cleanly.
+    pub fn close(&self) -> Promise {
+        self.writer.close()
     }
 
     /// Breaks the stream now: its client sees a broken connection, never a clean end.
@@ -154,60 +113,26 @@ impl Viewer {
         if self.end() {
             ignore(self.writer.abort_with_reason(&js_sys::Error::new(reason)));
         }
-        self.wake_pump();
     }
 
-    /// Writes the queue until the stream is over; `progress` is told after each write.
-    pub async fn pump(&self, progress: impl Fn()) {
-        loop {
-            let written = match poll_fn(|context| self.poll_task(context.waker())).await {
-                Task::Write(chunk) => JsFuture::from(self.writer.write_with_chunk(&chunk)).await,
-                Task::Close => {
-                    let closed = JsFuture::from(self.writer.close()).await;
-                    self.end();
-                    closed
-                }
-                Task::Stop => break,
-            };
-            if written.is_err() {
-                self.end();
-            }
-            progress();
-        }
-        progress();
+    /// The stream is over; says whether it was not before.
+    pub fn end(&self) -> bool {
+        let was_gone = std::mem::replace(&mut self.state.borrow_mut().is_gone, true);
+        self.wake();
+        !was_gone
     }
 
-    fn poll_task(&self, waker: &Waker) -> Poll<Task> {
-        let mut state = self.state.borrow_mut();
-        match state.phase {
-            Phase::Gone => Poll::Ready(Task::Stop),
-            Phase::Open | Phase::Closing if !state.queue.is_empty() => {
-                // The one copy out of our memory.
-                let chunk = Uint8Array::from(state.queue.as_slice());
-                state.queue.clear();
-                Poll::Ready(Task::Write(chunk))
-            }
-            Phase::Closing => Poll::Ready(Task::Close),
-            Phase::Open => {
-                state.pump = Some(waker.clone());
-                Poll::Pending
-            }
-        }
-    }
-
-    /// Says whether this call ended it.
-    fn end(&self) -> bool {
-        let mut state = self.state.borrow_mut();
-        let was_there = state.phase != Phase::Gone;
-        state.phase = Phase::Gone;
-        state.queue = Vec::new();
-        was_there
-    }
-
-    fn wake_pump(&self) {
+    /// There may be something to do for its task.
+    pub fn wake(&self) {
         let waker = self.state.borrow_mut().pump.take();
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+
+    /// Waits for [`Self::wake`].
+    pub fn park<T>(&self, waker: &Waker) -> Poll<T> {
+        self.state.borrow_mut().pump = Some(waker.clone());
+        Poll::Pending
     }
 }

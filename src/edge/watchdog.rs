@@ -1,7 +1,7 @@
-//! What is left when an object loses its memory: one row that names its run, and an alarm that looks after it.
+//! The alarm that looks after a run whose object may lose its memory.
 //!
-//! A reset or a panic takes the loop away and leaves the row. Whoever finds the row without a loop closes the run in
-//! D1 and breaks the streams that still hang open (contract 8, first stage); before the row is there, a [`fuse`] does.
+//! A reset or a panic takes the loop away and leaves what is kept (`run::journal`). The alarm, or whoever asks for the
+//! run before it, finds that without a loop (contract 8). Streams that a panic left open are broken by a [`fuse`].
 
 use std::cell::Cell;
 use std::future::Future;
@@ -11,38 +11,26 @@ use std::time::Duration;
 
 use futures::future::{Either, select};
 use js_sys::Function;
-use serde::{Deserialize, Serialize};
 use wasm_bindgen::JsCast;
 use worker::State;
 
 use super::clock::{PlatformClock, call_later};
 use super::fuse;
 use super::log::ConsoleLog;
+use super::object_sql::ObjectSql;
 use super::outbox::Outbox;
-use crate::protocol::id::{ResourceId, RunId};
+use crate::run::journal::Journal;
+use crate::run::keeper::Keeper;
 use crate::run::ports::{Clock, Level, Log};
 
-/// A run that lives this long gets its row, in milliseconds: most runs end before and cost no storage at all.
-const ROW_AFTER_MS: u64 = 10_000;
+/// A run that is not durable is kept from this age on, in milliseconds: most runs end before and cost no storage at all.
+const KEPT_AFTER_MS: u64 = 10_000;
 
 /// How often the alarm looks.
 pub const ALARM_EVERY: Duration = Duration::from_secs(30);
 
 /// How long after the last answer the streams are broken, in milliseconds.
 const BREAK_AFTER_MS: u32 = 100;
-
-const ROW_KEY: &str = "run";
-
-/// The run an object works for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WatchedRun {
-    /// The client's id of the run.
-    pub run_id: RunId,
-    /// Its owner; a run without one has no row in D1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<ResourceId>,
-}
 
 /// The row and the alarm of one object.
 #[derive(Debug, Clone)]
@@ -57,21 +45,35 @@ impl Watchdog {
         Self { state, log }
     }
 
-    /// Drives a run's loop to its end, watched from its tenth second on; afterwards nothing is stored.
-    pub async fn watch<T>(&self, run: &WatchedRun, drive: impl Future<Output = T>) -> T {
+    /// Drives a run's loop to its end, watched: a durable run from its start, another from its tenth second on.
+    /// Afterwards nothing is stored but the events of a durable run, for as long as they are kept.
+    pub async fn watch<T>(&self, keeper: &Keeper<ObjectSql>, drive: impl Future<Output = T>) -> T {
         let drive = fuse::guarded(self.reset(), drive);
-        let is_armed = Cell::new(false);
+        let is_armed = Cell::new(keeper.run().is_durable());
         let arm = pin!(async {
-            PlatformClock.sleep(ROW_AFTER_MS).await;
-            is_armed.set(true);
-            self.note("watchdog_not_armed", self.arm(run).await);
+            if !is_armed.get() {
+                PlatformClock.sleep(KEPT_AFTER_MS).await;
+                is_armed.set(true);
+                if let Err(fault) = keeper.begin() {
+                    self.log
+                        .line(Level::Error, "run_not_kept", &[("error", &fault.0)]);
+                }
+            }
+            self.rearm(ALARM_EVERY).await;
         });
         let end = match select(pin!(drive), arm).await {
             Either::Left((end, _)) => end,
             Either::Right(((), drive)) => drive.await,
         };
-        if is_armed.get() {
-            self.clear().await;
+        match keeper.run().event_retention_ms {
+            // An alarm that has a batch to deliver comes first.
+            Some(retention_ms) if keeper.is_over() => {
+                if Outbox::new(Rc::clone(&self.state)).is_empty() {
+                    self.rearm(Duration::from_millis(retention_ms)).await;
+                }
+            }
+            Some(_) | None if is_armed.get() => self.clear().await,
+            Some(_) | None => {}
         }
         end
     }
@@ -81,17 +83,6 @@ impl Watchdog {
         self.note("watchdog_not_armed", self.state.storage().set_alarm(after).await);
     }
 
-    /// The run whose loop is gone, if there is one.
-    pub async fn orphan(&self) -> Option<WatchedRun> {
-        match self.state.storage().get::<String>(ROW_KEY).await {
-            Ok(row) => serde_json::from_str(&row?).ok(),
-            Err(error) => {
-                self.note("watchdog_not_read", Err(error));
-                None
-            }
-        }
-    }
-
     /// The run is over: forgets everything the object has stored, but for what the database must still take.
     pub async fn clear(&self) {
         let storage = self.state.storage();
@@ -99,8 +90,11 @@ impl Watchdog {
             let no_alarm = storage.delete_alarm().await;
             no_alarm.and(storage.delete_all().await)
         } else {
-            let no_row = storage.delete(ROW_KEY).await.map(|_| ());
-            no_row.and(storage.set_alarm(ALARM_EVERY).await)
+            if let Err(fault) = Journal::new(ObjectSql::new(&self.state)).clear() {
+                self.log
+                    .line(Level::Error, "watchdog_not_cleared", &[("error", &fault.0)]);
+            }
+            storage.set_alarm(ALARM_EVERY).await
         };
         self.note("watchdog_not_cleared", cleared);
     }
@@ -118,12 +112,6 @@ impl Watchdog {
         let abort = fuse::method(self.state.as_raw(), "abort")?;
         let reset = abort.bind1(self.state.as_raw(), &"the run was interrupted".into());
         Some(reset.unchecked_into())
-    }
-
-    async fn arm(&self, run: &WatchedRun) -> worker::Result<()> {
-        let storage = self.state.storage();
-        storage.put(ROW_KEY, serde_json::to_string(run)?).await?;
-        storage.set_alarm(ALARM_EVERY).await
     }
 
     fn note(&self, event: &'static str, done: worker::Result<()>) {

@@ -196,8 +196,8 @@ impl TokenUsage {
 macro_rules! run_error_codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
         /// The stable codes of RUN_ERROR. Source: contract 2.4.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum RunErrorCode { $($(#[$doc])* $variant,)* }
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum RunErrorCode { $($(#[$doc])* #[serde(rename = $text)] $variant,)* }
 
         impl RunErrorCode {
             /// Every code, in the contract's order.
@@ -349,6 +349,14 @@ impl Event {
             Self::ToolCallEnd { .. } => EventKind::ToolCallEnd,
             Self::ToolCallResult { .. } => EventKind::ToolCallResult,
         }
+    }
+
+    /// Whether this event only continues an open text or call.
+    pub fn is_delta(&self) -> bool {
+        matches!(
+            self.kind(),
+            EventKind::TextMessageContent | EventKind::ReasoningMessageContent | EventKind::ToolCallArgs
+        )
     }
 
     /// Whether this event ends its stream.

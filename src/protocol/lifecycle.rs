@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 
 use super::event::{Event, Outcome, RunFinished};
 use super::id::{MessageId, RunId, ThreadId, ToolCallId};
@@ -87,7 +88,7 @@ pub enum LifecycleFault {
 /// Judges the events of one run in order and knows what is open.
 ///
 /// Taking a TEXT_MESSAGE_CONTENT costs one id comparison and no allocation.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Lifecycle {
     run: Option<(ThreadId, RunId)>,
     has_ended: bool,
@@ -105,7 +106,7 @@ pub struct Lifecycle {
     message_ids: HashSet<MessageId>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct OpenStep {
     name: String,
     /// Parent of the step's next call: its nearest text, else the fresh id its calls share.
@@ -113,21 +114,21 @@ struct OpenStep {
     has_result: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct OpenReasoning {
     id: MessageId,
     message: ReasoningMessage,
 }
 
 /// Where the one message of a span is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum ReasoningMessage {
     Ahead,
     Open,
     Ended,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct OpenCall {
     id: ToolCallId,
     /// Joined so far; stays empty for a live call.

@@ -134,7 +134,7 @@ pub struct TextPart {
 }
 
 /// `{"type":"image"|...,"source","id"?,"metadata"?}`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MediaPart {
     /// Where the bytes are.
     pub source: MediaSource,

@@ -83,7 +83,7 @@ impl From<ToolCall> for ToolCallWire {
 /// The answer to a call, whoever gave it.
 ///
 /// Source: contract 3 (D16).
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ToolResult {
     /// What TOOL_CALL_RESULT carries: a text as it is, anything else as JSON text; never empty, never `null`.
     pub content: String,

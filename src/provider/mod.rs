@@ -19,6 +19,7 @@ pub mod turns;
 pub mod upstream_ids;
 pub mod wire_text;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::protocol::event::TokenUsage;
@@ -130,7 +131,7 @@ pub enum ModelEvent {
 }
 
 /// Why an answer ended; never decides whether calls run (D9).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FinishReason {
     /// The answer is complete.
     Stop,
@@ -225,7 +226,7 @@ pub struct KeptThread {
 }
 
 /// One message towards a model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ModelMessage {
     /// From the person; never without parts.
     User {
@@ -246,7 +247,7 @@ pub enum ModelMessage {
 }
 
 /// A call towards a model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelToolCall {
     /// At most 40 bytes of `[A-Za-z0-9_-]` (contract 2.5).
     pub id: String,
@@ -257,7 +258,7 @@ pub struct ModelToolCall {
 }
 
 /// A result towards a model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelToolResult {
     /// The call's id, as in [`ModelToolCall::id`].
     pub tool_call_id: String,

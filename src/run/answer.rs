@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Run;
@@ -24,8 +25,8 @@ use crate::provider::{
 const BACK_OFF_MS: u64 = 500;
 
 /// What a model said in one call, beside what was streamed already.
-#[derive(Debug, Default)]
-pub(super) struct ModelAnswer {
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ModelAnswer {
     /// Its text, all segments joined.
     pub text: String,
     /// Its calls in slot order of their announcement.
@@ -54,8 +55,8 @@ impl ModelAnswer {
 }
 
 /// A call of an answer.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct AnsweredCall {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AnsweredCall {
     pub slot: usize,
     pub id: ToolCallId,
     pub name: String,
@@ -64,8 +65,8 @@ pub(super) struct AnsweredCall {
 }
 
 /// What became of a call so far.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum CallState {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum CallState {
     /// Arguments still arrive.
     Open,
     /// Never shown: its error goes to the model only (2.5).
@@ -151,6 +152,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         match failure {
             None => {
                 self.complete_open(answer, &mut live).await?;
+                self.release(answer, &mut live).await?;
                 Ok(Attempt::Done)
             }
             Some(error) if self.emitter.has_output() => {
@@ -337,8 +339,11 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                 slot,
                 content,
                 is_error,
-            } => self.settle_upstream(slot, ToolResult { content, is_error }, answer),
-            ModelEvent::StepEnd => self.end_upstream_step(answer)?,
+            } => self.settle_upstream(slot, ToolResult { content, is_error }, answer, live),
+            ModelEvent::StepEnd => {
+                self.release(answer, live).await?;
+                self.end_upstream_step(answer)?;
+            }
             ModelEvent::VendorState(state) => answer.vendor_state = Some(state),
             ModelEvent::Usage(usage) => self.usage.add(&usage),
             ModelEvent::Finish(reason) => answer.finish = Some(reason),

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::Run;
 use super::answer::{AnsweredCall, CallState, ModelAnswer};
 use super::halt::Halt;
+use super::live::LiveCalls;
 use super::mailbox::ExpectedCall;
 use super::ports::{EventSink, Level, Log, Ports};
 use super::prompt;
@@ -110,9 +111,21 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         if call.arguments.trim().is_empty() {
             call.arguments = "{}".to_owned();
         }
-        let (state, fault) = self.judge(&call.name, &call.arguments);
+        let (state, fault) = match call.state {
+            // The upstream has answered it while it was held.
+            CallState::Answered => (CallState::Answered, None),
+            CallState::Open
+            | CallState::Hidden
+            | CallState::Settled
+            | CallState::Upstream
+            | CallState::Server
+            | CallState::Frontend
+            | CallState::Pending => self.judge(&call.name, &call.arguments),
+        };
         call.state = state.clone();
-        if state == CallState::Upstream && parse_arguments(&call.arguments).is_none() {
+        if matches!(state, CallState::Upstream | CallState::Answered)
+            && parse_arguments(&call.arguments).is_none()
+        {
             // ARGS must join to valid JSON, and an upstream that runs such a call runs it without arguments.
             call.arguments = "{}".to_owned();
         }
@@ -139,23 +152,30 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         let now_ms = self.pace.now_ms();
         let expires_at_ms = now_ms.saturating_add(self.setup.agent.tool_timeout_ms);
         let (id, name, arguments) = (call.id.clone(), call.name.clone(), call.arguments.clone());
-        self.control.mailbox.register(ExpectedCall {
+        let call = ExpectedCall {
             id,
             name,
             arguments,
             expires_at_ms,
-        });
+        };
+        self.note_kept(self.ports.keeper().keep_call(&call));
+        self.control.mailbox.register(call);
         if !std::mem::replace(&mut self.is_parked, true) {
             self.mark_waiting(expires_at_ms).await;
         }
     }
 
-    async fn mark_waiting(&mut self, expires_at_ms: u64) {
+    async fn mark_waiting(&self, expires_at_ms: u64) {
+        let deadline_ms = expires_at_ms.saturating_add(self.pace.work_left_ms());
+        self.mark(RunStatus::Waiting, deadline_ms).await;
+    }
+
+    /// What the run's row says; past the deadline (Unix milliseconds) it reads as failed.
+    pub(super) async fn mark(&self, status: RunStatus, deadline_ms: u64) {
         let (Some(store), Some(run)) = (&self.store, &self.persistent) else {
             return;
         };
-        let deadline_ms = expires_at_ms.saturating_add(self.pace.work_left_ms());
-        if let Err(error) = store.set_run_status(run, RunStatus::Waiting, deadline_ms).await {
+        if let Err(error) = store.set_run_status(run, status, deadline_ms).await {
             let run_id = self.setup.input.run_id.as_str();
             self.ports.log().line(
                 Level::Warn,
@@ -166,11 +186,18 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
     }
 
     /// The upstream ran a call itself. It may do so for a call we took for ours, too: then nobody else answers it.
-    pub(super) fn settle_upstream(&mut self, slot: usize, result: ToolResult, answer: &mut ModelAnswer) {
+    pub(super) fn settle_upstream(
+        &mut self,
+        slot: usize,
+        result: ToolResult,
+        answer: &mut ModelAnswer,
+        live: &LiveCalls,
+    ) {
         let Some(call) = answer.calls.iter_mut().find(|call| call.slot == slot) else {
             return;
         };
         match call.state {
+            CallState::Open if live.holds(slot) => {}
             CallState::Open | CallState::Hidden | CallState::Settled | CallState::Answered => return,
             CallState::Frontend => self.control.mailbox.withdraw(&call.id),
             CallState::Upstream | CallState::Server | CallState::Pending => {}

@@ -1,7 +1,9 @@
 //! The end of a run: everything closed, everything stored, then the terminal event (2.4).
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::checkpoint::Position;
 use super::halt::{Halt, sentence};
 use super::ports::{Clock, EventSink, Level, Log, Ports};
 use super::report::RunReport;
@@ -23,6 +25,52 @@ pub(super) enum Finish {
     Pending(Vec<ToolCallId>),
 }
 
+/// How a run ends. Once it is kept nothing changes it but a storage that fails.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Conclusion {
+    /// The model has answered.
+    Complete,
+    /// The answer is cut at the limit this run's client set (D9).
+    AtLimit,
+    /// These calls are left to the next run's messages (2.6).
+    Pending(Vec<ToolCallId>),
+    /// Somebody stopped it.
+    Cancelled,
+    /// RUN_ERROR.
+    Failed(RunErrorCode),
+}
+
+impl From<Result<Finish, Halt>> for Conclusion {
+    fn from(outcome: Result<Finish, Halt>) -> Self {
+        match outcome {
+            Ok(Finish::Complete) => Self::Complete,
+            Ok(Finish::AtLimit) => Self::AtLimit,
+            Ok(Finish::Pending(ids)) => Self::Pending(ids),
+            Err(Halt::Cancelled | Halt::Disconnected) => Self::Cancelled,
+            Err(halt @ (Halt::Upstream(_) | Halt::Failed(_))) => Self::Failed(halt.code()),
+        }
+    }
+}
+
+impl Conclusion {
+    fn status(&self) -> RunStatus {
+        match self {
+            Self::Complete | Self::AtLimit | Self::Pending(_) => RunStatus::Finished,
+            Self::Cancelled => RunStatus::Cancelled,
+            Self::Failed(_) => RunStatus::Failed,
+        }
+    }
+
+    fn code(&self) -> Option<RunErrorCode> {
+        match self {
+            Self::Complete | Self::AtLimit | Self::Pending(_) => None,
+            Self::Cancelled => Some(RunErrorCode::Cancelled),
+            Self::Failed(code) => Some(*code),
+        }
+    }
+}
+
 impl<P: Ports, S: EventSink> Run<'_, P, S> {
     /// Ends the run, whatever happened.
     pub(super) async fn conclude(mut self, outcome: Result<Finish, Halt>) -> RunEnd {
@@ -41,29 +89,38 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                 terminal_sent: false,
             };
         }
-        let outcome = match self.close_all(&outcome) {
-            Ok(()) => outcome,
+        let conclusion = Conclusion::from(outcome);
+        let conclusion = match self.close_all(&conclusion) {
+            Ok(()) => conclusion,
             Err(fault) => {
                 self.log_fault(fault);
-                Err(Halt::Failed(RunErrorCode::InternalError))
+                Conclusion::Failed(RunErrorCode::InternalError)
             }
         };
-        let status = match &outcome {
-            Ok(_) => RunStatus::Finished,
-            Err(Halt::Cancelled | Halt::Disconnected) => RunStatus::Cancelled,
-            Err(Halt::Upstream(_) | Halt::Failed(_)) => RunStatus::Failed,
+        if self.ports.keeper().run().is_durable() {
+            self.keep(|| Position::Ending(conclusion.clone()));
+        }
+        self.end(conclusion).await
+    }
+
+    /// Stores the end and says it.
+    pub(super) async fn end(mut self, conclusion: Conclusion) -> RunEnd {
+        let conclusion = match self.store_end(&conclusion).await {
+            Ok(()) => conclusion,
+            Err(()) => Conclusion::Failed(RunErrorCode::StorageError),
         };
-        let (status, outcome) = match self.store_end(status, &outcome).await {
-            Ok(()) => (status, outcome),
-            Err(()) => (RunStatus::Failed, Err(Halt::Failed(RunErrorCode::StorageError))),
-        };
-        self.log_end(status, outcome.as_ref().err().map(Halt::code));
-        let terminal_sent = self.send_terminal(&outcome).await;
+        let status = conclusion.status();
+        self.log_end(status, conclusion.code());
+        let terminal_sent = self.send_terminal(&conclusion).await;
         let end = RunEnd {
             status,
             terminal_sent,
         };
-        self.control.end.set(Some((end, self.pace.now_ms())));
+        let now_ms = self.pace.now_ms();
+        if terminal_sent {
+            self.note_kept(self.ports.keeper().keep_end(status, now_ms));
+        }
+        self.control.ending.set(end, now_ms);
         self.leave_servers().await;
         self.index_texts().await;
         if status == RunStatus::Finished {
@@ -73,11 +130,12 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
     }
 
     /// What is open END, missing RESULTs as errors, STEP_FINISHED.
-    fn close_all(&mut self, outcome: &Result<Finish, Halt>) -> Result<(), LifecycleFault> {
+    fn close_all(&mut self, conclusion: &Conclusion) -> Result<(), LifecycleFault> {
         self.emitter.end_item()?;
-        if !matches!(outcome, Ok(Finish::Pending(_))) {
+        if !matches!(conclusion, Conclusion::Pending(_)) {
             for id in self.emitter.unanswered() {
-                let known = self.known_results.iter().find(|(known, _)| *known == id);
+                let kept = self.kept_results.iter().chain(&self.known_results);
+                let known = kept.rev().find(|(known, _)| *known == id);
                 let result = known.map_or_else(ToolResult::interrupted, |(_, result)| result.clone());
                 self.emitter.result(&id, result)?;
             }
@@ -85,18 +143,20 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         self.emitter.end_step()
     }
 
-    async fn store_end(&self, status: RunStatus, outcome: &Result<Finish, Halt>) -> Result<(), ()> {
+    async fn store_end(&self, conclusion: &Conclusion) -> Result<(), ()> {
         let (Some(store), Some(run)) = (&self.store, &self.persistent) else {
             return Ok(());
         };
-        let pending_tool_call_ids = match outcome {
-            Ok(Finish::Pending(ids)) => ids.clone(),
-            Ok(Finish::Complete | Finish::AtLimit) | Err(_) => Vec::new(),
-        };
         let end = EndRun {
-            status,
+            status: conclusion.status(),
             produced: self.emitter.produced().to_vec(),
-            pending_tool_call_ids,
+            pending_tool_call_ids: match conclusion {
+                Conclusion::Pending(ids) => ids.clone(),
+                Conclusion::Complete
+                | Conclusion::AtLimit
+                | Conclusion::Cancelled
+                | Conclusion::Failed(_) => Vec::new(),
+            },
             usage: self.usage(),
             now_ms: self.ports.clock().now_ms(),
         };
@@ -129,8 +189,8 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         }
     }
 
-    async fn send_terminal(&mut self, outcome: &Result<Finish, Halt>) -> bool {
-        let sent = self.push_terminal(outcome);
+    async fn send_terminal(&mut self, conclusion: &Conclusion) -> bool {
+        let sent = self.push_terminal(conclusion);
         if let Err(fault) = sent {
             self.log_fault(fault);
             return false;
@@ -138,12 +198,11 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         self.emitter.flush(self.pace.now_ms()).await.is_ok()
     }
 
-    fn push_terminal(&mut self, outcome: &Result<Finish, Halt>) -> Result<(), LifecycleFault> {
-        let knows_outcomes = self.setup.input.declares_version;
-        let event = match outcome {
-            Ok(Finish::Complete) => self.finished(None, None),
-            Ok(Finish::AtLimit) => self.finished(Some(json!({ "finishReason": "length" })), None),
-            Ok(Finish::Pending(ids)) => {
+    fn push_terminal(&mut self, conclusion: &Conclusion) -> Result<(), LifecycleFault> {
+        let event = match conclusion {
+            Conclusion::Complete => self.finished(None, None),
+            Conclusion::AtLimit => self.finished(Some(json!({ "finishReason": "length" })), None),
+            Conclusion::Pending(ids) => {
                 let pending_tool_call_ids = ids.clone();
                 self.finished(
                     None,
@@ -152,20 +211,23 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                     }),
                 )
             }
-            Err(Halt::Cancelled | Halt::Disconnected) if knows_outcomes => {
+            Conclusion::Cancelled if self.setup.input.declares_version => {
                 self.finished(None, Some(Outcome::Cancelled))
             }
-            Err(halt) => {
-                let code = halt.code();
-                let message = sentence(code).to_owned();
-                if self.setup.agent.show_errors {
-                    self.emitter
-                        .notice(format!("The answer was interrupted: {message}"))?;
-                }
-                Event::RunError { message, code }
-            }
+            Conclusion::Cancelled => self.failed(RunErrorCode::Cancelled)?,
+            Conclusion::Failed(code) => self.failed(*code)?,
         };
         self.emitter.terminal(event)
+    }
+
+    /// RUN_ERROR, and before it what `showErrors` says.
+    fn failed(&mut self, code: RunErrorCode) -> Result<Event, LifecycleFault> {
+        let message = sentence(code).to_owned();
+        if self.setup.agent.show_errors {
+            self.emitter
+                .notice(format!("The answer was interrupted: {message}"))?;
+        }
+        Ok(Event::RunError { message, code })
     }
 
     /// RUN_FINISHED; what only a 1.0 peer knows is left out for others (2.4).
@@ -181,7 +243,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         })
     }
 
-    fn usage(&self) -> Vec<TokenUsage> {
+    pub(super) fn usage(&self) -> Vec<TokenUsage> {
         if self.usage == TokenUsage::default() {
             return Vec::new();
         }

@@ -1,9 +1,10 @@
 //! The one door to the stream: every event of a run passes the lifecycle here, and what passes is what will be stored.
 
 use futures::channel::oneshot;
+use serde::{Deserialize, Serialize};
 
 use super::RunRefusal;
-use super::ports::{EventSink, IdSource, ViewersGone};
+use super::ports::{EventSink, IdSource, StorageFault, ViewersGone};
 use super::transcript::Transcript;
 use crate::protocol::event::Event;
 use crate::protocol::id::{MessageId, RunId, ThreadId, ToolCallId};
@@ -30,6 +31,23 @@ pub struct Emitter<'a, S, I> {
 
 type Emitted = Result<(), LifecycleFault>;
 
+/// What an emitter remembers of its stream, as data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EmitterState {
+    lifecycle: Lifecycle,
+    transcript: Transcript,
+    step: u32,
+    call_parent: Option<MessageId>,
+}
+
+impl EmitterState {
+    /// What was said so far.
+    pub fn produced(&self) -> &[Message] {
+        self.transcript.messages()
+    }
+}
+
 impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
     /// A closed door: nothing is sent before [`Self::open`].
     pub fn new(
@@ -54,6 +72,42 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
         }
     }
 
+    /// Goes on where another emitter was. The answer to who started the run is a stream: it is too late for another.
+    pub fn resumed(sink: S, ids: &'a I, (thread_id, run_id): (ThreadId, RunId), state: EmitterState) -> Self {
+        Self {
+            sink,
+            ids,
+            head: None,
+            thread_id,
+            run_id,
+            lifecycle: state.lifecycle,
+            transcript: state.transcript,
+            step: state.step,
+            call_parent: state.call_parent,
+            has_output: false,
+            last_sent_ms: 0,
+            is_dirty: false,
+        }
+    }
+
+    /// Where it is now.
+    pub fn state(&self) -> EmitterState {
+        EmitterState {
+            lifecycle: self.lifecycle.clone(),
+            transcript: self.transcript.clone(),
+            step: self.step,
+            call_parent: self.call_parent.clone(),
+        }
+    }
+
+    /// Puts everything into the object's storage, and says how many events there are.
+    ///
+    /// # Errors
+    /// [`StorageFault`]
+    pub fn commit(&mut self) -> Result<u64, StorageFault> {
+        self.sink.commit()
+    }
+
     /// Whether the answer is a stream already.
     pub fn is_open(&self) -> bool {
         self.head.is_none()
@@ -74,6 +128,15 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
         self.transcript.messages()
     }
 
+    /// What would be stored if the run ended here: the same, and calls without a result interrupted.
+    pub fn closed(&self) -> Vec<Message> {
+        let mut transcript = self.transcript.clone();
+        for id in self.lifecycle.unanswered_calls() {
+            transcript.add_result(self.ids.message_id(), id, ToolResult::interrupted().content);
+        }
+        transcript.messages().to_vec()
+    }
+
     /// Answers by HTTP instead of a stream; nothing is sent afterwards.
     pub fn refuse(&mut self, refusal: RunRefusal) {
         if let Some(head) = self.head.take() {
@@ -88,6 +151,14 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
         };
         // A client that left before the head is noticed at the first flush.
         let _ = head.send(Ok(()));
+        self.start()
+    }
+
+    /// RUN_STARTED, unless it was sent.
+    pub fn start(&mut self) -> Emitted {
+        if self.lifecycle.has_started() {
+            return Ok(());
+        }
         self.send(Event::RunStarted {
             thread_id: self.thread_id.clone(),
             run_id: self.run_id.clone(),

@@ -23,20 +23,28 @@ enum Held {
 }
 
 impl LiveCalls {
-    /// Keeps text back while a live call is open; says whether it did.
+    /// Keeps text back while a live call is open, or while a call is held; says whether it did.
     pub fn hold_text(&mut self, delta: &str) -> bool {
-        if self.open.is_some() {
+        let is_behind = self.open.is_some() || !self.held.is_empty();
+        if is_behind {
             self.held.push(Held::Text(delta.to_owned()));
         }
-        self.open.is_some()
+        is_behind
     }
 
-    /// Keeps reasoning back while a live call is open; says whether it did.
+    /// Whether a complete call is held.
+    pub fn holds(&self, slot: usize) -> bool {
+        let is_it = |held: &Held| matches!(held, Held::Complete(held) if *held == slot);
+        self.held.iter().any(is_it)
+    }
+
+    /// The same for reasoning.
     pub fn hold_reasoning(&mut self, delta: &str) -> bool {
-        if self.open.is_some() {
+        let is_behind = self.open.is_some() || !self.held.is_empty();
+        if is_behind {
             self.held.push(Held::Reasoning(delta.to_owned()));
         }
-        self.open.is_some()
+        is_behind
     }
 }
 
@@ -50,7 +58,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         live: &mut LiveCalls,
     ) -> Result<(), Halt> {
         let id = self.next_call_id();
-        if live.open.is_none() && self.may_be_live(&name) {
+        if live.open.is_none() && live.held.is_empty() && self.may_be_live(&name) {
             self.emitter.begin_call(&id, &name, true)?;
             live.open = Some(slot);
         }
@@ -90,11 +98,11 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         live: &mut LiveCalls,
     ) -> Result<(), Halt> {
         let is_open = |call: &AnsweredCall| call.slot == slot && call.state == CallState::Open;
-        if !answer.calls.iter().any(is_open) {
+        if live.holds(slot) || !answer.calls.iter().any(is_open) {
             return Ok(());
         }
         match live.open {
-            None => self.show(slot, answer).await,
+            None => self.show_or_hold(slot, answer, live).await,
             Some(open) if open != slot => {
                 live.held.push(Held::Complete(slot));
                 Ok(())
@@ -104,14 +112,53 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                 self.show_live_end(slot, answer)?;
                 for held in std::mem::take(&mut live.held) {
                     match held {
+                        Held::Text(delta) if live.hold_text(&delta) => {}
                         Held::Text(delta) => self.emitter.text(delta)?,
+                        Held::Reasoning(delta) if live.hold_reasoning(&delta) => {}
                         Held::Reasoning(delta) => self.emitter.reasoning(delta)?,
-                        Held::Complete(slot) => self.show(slot, answer).await?,
+                        Held::Complete(slot) => self.show_or_hold(slot, answer, live).await?,
                     }
                 }
                 Ok(())
             }
         }
+    }
+
+    /// A front end acts on a call as soon as it sees it. A run that goes on after a reset must know the call then, so it
+    /// is shown when the answer is complete and kept, and whatever comes after it with it.
+    async fn show_or_hold(
+        &mut self,
+        slot: usize,
+        answer: &mut ModelAnswer,
+        live: &mut LiveCalls,
+    ) -> Result<(), Halt> {
+        let name = answer.calls.iter().find(|call| call.slot == slot);
+        let is_frontend = name.is_some_and(|call| {
+            self.frontend_mode == FrontendTools::SameRun
+                && matches!(self.toolbox.owner(&call.name), Some(ToolOwner::Frontend))
+        });
+        let is_durable = self.ports.keeper().run().is_durable();
+        if is_durable && (is_frontend || !live.held.is_empty()) {
+            live.held.push(Held::Complete(slot));
+            return Ok(());
+        }
+        self.show(slot, answer).await
+    }
+
+    /// Shows what was held: the answer is complete.
+    pub(super) async fn release(
+        &mut self,
+        answer: &mut ModelAnswer,
+        live: &mut LiveCalls,
+    ) -> Result<(), Halt> {
+        for held in std::mem::take(&mut live.held) {
+            match held {
+                Held::Text(delta) => self.emitter.text(delta)?,
+                Held::Reasoning(delta) => self.emitter.reasoning(delta)?,
+                Held::Complete(slot) => self.show(slot, answer).await?,
+            }
+        }
+        Ok(())
     }
 
     /// The upstream died over an open live call: it is closed and answered, and what was held is let go.

@@ -8,11 +8,13 @@ use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
+use serde::{Deserialize, Serialize};
+
 use crate::protocol::id::ToolCallId;
 use crate::protocol::tool::ToolResult;
 
 /// A registered call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpectedCall {
     /// Id on the wire.
     pub id: ToolCallId,
@@ -80,31 +82,51 @@ impl ToolMailbox {
         );
     }
 
-    /// Takes a result from whoever posts it.
-    pub fn deliver(&self, id: &ToolCallId, result: ToolResult) -> Delivery {
-        let mut state = self.state.borrow_mut();
-        let State {
-            calls,
-            arrived,
-            waker,
-            ..
-        } = &mut *state;
-        let Some(entry) = calls.get_mut(id) else {
-            return Delivery::Unknown;
-        };
-        match &entry.phase {
-            Phase::Answered(first) if *first == result => Delivery::Repeated,
-            Phase::Answered(_) => Delivery::Conflict,
-            Phase::Over => Delivery::Expired,
-            Phase::Waiting => {
-                entry.phase = Phase::Answered(result);
-                arrived.push_back(id.clone());
-                if let Some(waker) = waker.take() {
-                    waker.wake();
+    /// Registers the calls of a run that goes on, with the results that came before its object was reset. Those a
+    /// client posted may be posted again; the others ended their calls.
+    pub fn restore(&self, calls: Vec<ExpectedCall>, results: &[(ToolCallId, ToolResult, bool)]) {
+        for call in calls {
+            let known = results.iter().find(|(id, _, _)| *id == call.id);
+            let phase = known.map(|(_, result, is_posted)| {
+                if *is_posted {
+                    Phase::Answered(result.clone())
+                } else {
+                    Phase::Over
                 }
-                Delivery::Accepted
+            });
+            let id = call.id.clone();
+            self.register(call);
+            if let (Some(phase), Some(entry)) = (phase, self.state.borrow_mut().calls.get_mut(&id)) {
+                entry.phase = phase;
             }
         }
+    }
+
+    /// What [`Self::deliver`] would say.
+    pub fn judge(&self, id: &ToolCallId, result: &ToolResult) -> Delivery {
+        match self.state.borrow().calls.get(id).map(|entry| &entry.phase) {
+            None => Delivery::Unknown,
+            Some(Phase::Answered(first)) if first == result => Delivery::Repeated,
+            Some(Phase::Answered(_)) => Delivery::Conflict,
+            Some(Phase::Over) => Delivery::Expired,
+            Some(Phase::Waiting) => Delivery::Accepted,
+        }
+    }
+
+    /// Takes a result from whoever posts it.
+    pub fn deliver(&self, id: &ToolCallId, result: ToolResult) -> Delivery {
+        let delivery = self.judge(id, &result);
+        if delivery == Delivery::Accepted {
+            let mut state = self.state.borrow_mut();
+            if let Some(entry) = state.calls.get_mut(id) {
+                entry.phase = Phase::Answered(result);
+            }
+            state.arrived.push_back(id.clone());
+            if let Some(waker) = state.waker.take() {
+                waker.wake();
+            }
+        }
+        delivery
     }
 
     /// The next result, in order of arrival.

@@ -7,12 +7,16 @@
 mod answer;
 mod calls;
 pub mod cancel;
+pub mod checkpoint;
 mod conclude;
 mod deadline;
 pub mod description;
 pub mod emitter;
+pub mod ending;
 pub mod halt;
 mod http_call;
+pub mod journal;
+pub mod keeper;
 pub mod kept_threads;
 mod live;
 pub mod mailbox;
@@ -23,11 +27,11 @@ pub mod plan;
 pub mod ports;
 pub mod prompt;
 pub mod report;
+pub mod resume;
 pub mod server_calls;
 mod title;
 mod transcript;
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use futures::channel::oneshot;
@@ -49,8 +53,10 @@ use crate::store::{
 use crate::tool::toolbox::{ServerTools, ToolBox};
 use answer::ModelAnswer;
 use cancel::CancelSignal;
+use checkpoint::Position;
 use conclude::Finish;
 use emitter::Emitter;
+use ending::Ending;
 use halt::Halt;
 use mailbox::ToolMailbox;
 use mcp_client::McpClient;
@@ -87,8 +93,8 @@ pub struct RunControl {
     pub mailbox: ToolMailbox,
     /// Stops the run.
     pub cancel: CancelSignal,
-    /// How the run ended, and when (Unix milliseconds): known before `run` returns, which may still write a title.
-    pub end: Cell<Option<(RunEnd, u64)>>,
+    /// How the run ended: known before `run` returns, which may still write a title.
+    pub ending: Ending,
 }
 
 /// Why a run answers by HTTP and has no stream. Source: contract D3, D14.
@@ -145,7 +151,9 @@ pub async fn run<P: Ports, S: EventSink>(
     sink: S,
     head: oneshot::Sender<Result<(), RunRefusal>>,
 ) -> RunEnd {
-    let mut run = Run::new(setup, ports, control, sink, head);
+    let ids = (setup.input.thread_id.clone(), setup.input.run_id.clone());
+    let emitter = Emitter::new(sink, ports.ids(), head, ids);
+    let mut run = Run::new(setup, ports, control, emitter);
     run.warn_of_settings();
     if let Err(refusal) = run.begin().await {
         run.emitter.refuse(refusal);
@@ -155,7 +163,8 @@ pub async fn run<P: Ports, S: EventSink>(
             terminal_sent: false,
         };
     }
-    let outcome = run.steps().await;
+    run.keep(|| Position::Asking { step: 1 });
+    let outcome = run.steps(1).await;
     run.conclude(outcome).await
 }
 
@@ -175,6 +184,8 @@ struct Run<'a, P: Ports, S> {
     conversation: Vec<ModelMessage>,
     /// Results that came before their turn to be shown, in order of arrival.
     known_results: Vec<(ToolCallId, ToolResult)>,
+    /// Results of the open step that came before a reset, in order of arrival.
+    kept_results: Vec<(ToolCallId, ToolResult)>,
     usage: TokenUsage,
     counts: RunCounts,
     is_parked: bool,
@@ -183,19 +194,12 @@ struct Run<'a, P: Ports, S> {
 }
 
 impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
-    fn new(
-        setup: RunSetup,
-        ports: &'a P,
-        control: &'a RunControl,
-        sink: S,
-        head: oneshot::Sender<Result<(), RunRefusal>>,
-    ) -> Self {
+    fn new(setup: RunSetup, ports: &'a P, control: &'a RunControl, emitter: Emitter<'a, S, P::Ids>) -> Self {
         let (http, clock, lists) = (ports.http(), ports.clock(), ports.mcp_lists());
         let connect = |server: &Rc<_>| Rc::new(McpClient::new(Rc::clone(server), http, clock, lists));
         let servers = setup.tools.mcp.iter().map(connect).collect();
-        let ids = (setup.input.thread_id.clone(), setup.input.run_id.clone());
         Self {
-            emitter: Emitter::new(sink, ports.ids(), head, ids),
+            emitter,
             pace: Pace::new(ports.clock(), &control.cancel, &setup.agent),
             store: ports.database().map(Store::new),
             persistent: None,
@@ -205,6 +209,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             are_tools_withheld: false,
             conversation: Vec::new(),
             known_results: Vec::new(),
+            kept_results: Vec::new(),
             usage: TokenUsage::default(),
             counts: RunCounts::default(),
             is_parked: false,
@@ -329,10 +334,10 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         }
     }
 
-    /// Steps until the model has answered, or calls are left to the next run.
-    async fn steps(&mut self) -> Result<Finish, Halt> {
+    /// Steps, from this one on, until the model has answered, or calls are left to the next run.
+    async fn steps(&mut self, first: u32) -> Result<Finish, Halt> {
         let max_steps = self.setup.agent.max_steps.max(1);
-        for step in 1..=max_steps {
+        for step in first..=max_steps {
             self.emitter.begin_step()?;
             self.counts.step_count += 1;
             self.are_tools_withheld = step == max_steps;
@@ -346,16 +351,31 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             if self.are_tools_withheld {
                 return Err(Halt::Failed(RunErrorCode::MaxStepsExceeded));
             }
-            let has_pending = self.answer_calls(answer).await?;
-            if has_pending {
-                self.emitter.leave_pending();
-            }
-            self.emitter.end_step()?;
-            if has_pending {
-                return Ok(Finish::Pending(self.emitter.unanswered()));
+            self.keep(|| Position::Answering {
+                step,
+                answer: answer.clone(),
+            });
+            if let Some(finish) = self.finish_step(step, answer).await? {
+                return Ok(finish);
             }
         }
         Err(Halt::Failed(RunErrorCode::MaxStepsExceeded))
+    }
+
+    /// Has the calls of a step answered; ends the run when some are left to the next one.
+    async fn finish_step(&mut self, step: u32, answer: ModelAnswer) -> Result<Option<Finish>, Halt> {
+        let has_pending = self.answer_calls(answer).await?;
+        if has_pending {
+            self.emitter.leave_pending();
+        }
+        self.emitter.end_step()?;
+        if has_pending {
+            return Ok(Some(Finish::Pending(self.emitter.unanswered())));
+        }
+        self.keep(|| Position::Asking {
+            step: step.saturating_add(1),
+        });
+        Ok(None)
     }
 
     /// An answer without calls of ours ends the run; cut at a limit nobody asked for, it failed (D9).

@@ -91,6 +91,11 @@ impl<'a, C: Clock> Pace<'a, C> {
         }
     }
 
+    /// The run goes on: it has this much working time left, in milliseconds.
+    pub fn resume(&mut self, work_left_ms: u64) {
+        self.run_due_ms = self.clock.now_ms().saturating_add(work_left_ms);
+    }
+
     /// Unix milliseconds.
     pub fn now_ms(&self) -> u64 {
         self.clock.now_ms()

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use super::keeper::Keeper;
 use super::mcp_lists::McpLists;
 use super::report::RunReport;
 use crate::protocol::event::Event;
@@ -21,6 +22,8 @@ pub trait Ports {
     type Ids: IdSource;
     /// The log.
     type Log: Log;
+    /// The object's own storage.
+    type Storage: ObjectStorage;
 
     /// Outgoing HTTP.
     fn http(&self) -> &Self::Http;
@@ -36,6 +39,8 @@ pub trait Ports {
     fn log(&self) -> &Self::Log;
     /// What MCP servers offer, as remembered.
     fn mcp_lists(&self) -> &McpLists;
+    /// What is kept of the run in its object.
+    fn keeper(&self) -> &Keeper<Self::Storage>;
 
     /// Takes the numbers of a run that has ended; nobody may want them.
     fn measure(&self, _report: &RunReport<'_>) {}
@@ -47,6 +52,40 @@ pub trait Ports {
     /// [`OutboxFull`] when that fails too.
     fn keep_undelivered(&self, run: &PersistentRun, end: &EndRun) -> Result<(), OutboxFull>;
 }
+
+/// The object's own SQLite. Calls are synchronous, and what is written between two waits is written together or not at
+/// all.
+pub trait ObjectStorage {
+    /// Runs one statement with its parameters `?1`, `?2`, ... and gives its rows.
+    ///
+    /// # Errors
+    /// [`StorageFault`]
+    fn exec(&self, sql: &'static str, parameters: Vec<SqlValue>) -> Result<Vec<Vec<SqlValue>>, StorageFault>;
+}
+
+/// A parameter of a statement, or a value of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SqlValue {
+    /// NULL
+    Null,
+    /// INTEGER, within the range a double keeps exact
+    Integer(i64),
+    /// TEXT
+    Text(String),
+    /// BLOB
+    Bytes(Vec<u8>),
+}
+
+impl From<u64> for SqlValue {
+    fn from(number: u64) -> Self {
+        Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+/// The object's own storage failed; the text is for the log only.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the object's storage failed")]
+pub struct StorageFault(pub String);
 
 /// The object's own storage took nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +151,12 @@ pub trait EventSink {
 
     /// Appends a keep-alive.
     fn push_keep_alive(&mut self);
+
+    /// Puts what was appended into the object's storage, and says how many events the run has had. Sends nothing.
+    ///
+    /// # Errors
+    /// [`StorageFault`]
+    fn commit(&mut self) -> Result<u64, StorageFault>;
 
     /// Hands what was appended to the viewers.
     ///

@@ -2,12 +2,15 @@
 
 use std::fmt::Display;
 
+use serde::{Deserialize, Serialize};
+
 use crate::protocol::event::{RunErrorCode, TokenUsage};
 use crate::protocol::id::{RunId, ThreadId};
 use crate::store::RunStatus;
 
 /// What is counted while a run works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct RunCounts {
     /// Model calls that were begun, without their repetitions.
     pub step_count: u64,

@@ -91,9 +91,12 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         if is_complete { Ok(()) } else { Err(()) }
     }
 
-    /// The calls of a step that are ours, running. Dropping the stream aborts them.
-    fn start_server_calls(&self, answer: &ModelAnswer) -> Results<'a> {
-        let ours = answer.calls.iter().filter(|call| call.state == CallState::Server);
+    /// The calls of a step that are ours and not `answered`, running. Dropping the stream aborts them.
+    fn start_server_calls(&self, answer: &ModelAnswer, answered: &[(ToolCallId, ToolResult)]) -> Results<'a> {
+        let ours = answer
+            .calls
+            .iter()
+            .filter(|call| call.state == CallState::Server && !has(answered, call));
         let (native, remote): (Vec<_>, Vec<_>) =
             ours.partition(|call| matches!(self.toolbox.owner(&call.name), Some(ToolOwner::Native(_))));
         // What is answered at once does not queue behind what takes its time.
@@ -137,9 +140,17 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         answer: &ModelAnswer,
         results: &mut Vec<(ToolCallId, ToolResult)>,
     ) -> Result<(), Halt> {
-        let count = |state: CallState| answer.calls.iter().filter(|call| call.state == state).count();
+        let kept = std::mem::take(&mut self.kept_results);
+        for (id, result) in &kept {
+            self.emitter.result(id, result.clone())?;
+        }
+        let count = |state: CallState| {
+            let open = |call: &&AnsweredCall| call.state == state && !has(&kept, call);
+            answer.calls.iter().filter(open).count()
+        };
         let (mut awaited, mut running) = (count(CallState::Frontend), count(CallState::Server));
-        let mut server_results = self.start_server_calls(answer);
+        let mut server_results = self.start_server_calls(answer, &kept);
+        results.extend(kept);
         while awaited > 0 || running > 0 {
             let until_ms = self.control.mailbox.next_deadline_ms();
             let kind = match (running, awaited) {
@@ -158,23 +169,27 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
                     Either::Right((result, _)) => (result, false),
                 }
             };
-            let came = match self.pace.wait(&mut self.emitter, kind, next).await? {
+            let (came, is_posted) = match self.pace.wait(&mut self.emitter, kind, next).await? {
                 Waited::Came((result, true)) => {
                     running -= 1;
-                    vec![result]
+                    (vec![result], false)
                 }
                 Waited::Came((result, false)) => {
                     awaited = awaited.saturating_sub(1);
-                    vec![result]
+                    (vec![result], true)
                 }
                 Waited::Due => {
                     let expired = self.control.mailbox.expire(self.pace.now_ms());
                     awaited = awaited.saturating_sub(expired.len());
                     let late = |id| (id, ToolResult::failure("The tool did not answer in time."));
-                    expired.into_iter().map(late).collect()
+                    (expired.into_iter().map(late).collect(), false)
                 }
             };
             for (id, result) in came {
+                // What was posted is kept since it was taken.
+                if !is_posted {
+                    self.note_kept(self.ports.keeper().keep_result(&id, &result, false));
+                }
                 self.emitter.result(&id, result.clone())?;
                 results.push((id, result));
             }
@@ -187,4 +202,8 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
     pub(super) async fn leave_servers(&self) {
         join_all(self.servers.iter().map(|server| server.leave())).await;
     }
+}
+
+fn has(results: &[(ToolCallId, ToolResult)], call: &AnsweredCall) -> bool {
+    results.iter().any(|(id, _)| *id == call.id)
 }

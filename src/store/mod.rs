@@ -160,7 +160,7 @@ pub enum Persistence {
 }
 
 /// State of a run row. Source: contract 8.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunStatus {
     /// The loop works.
     Running,
@@ -257,7 +257,7 @@ pub enum Begun {
 }
 
 /// A run that has its place in a thread.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PersistentRun {
     /// The run.
     pub run_id: RunId,
@@ -282,7 +282,7 @@ pub struct PersistentRun {
 }
 
 /// What the end batch writes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndRun {
     /// Final state.
     pub status: RunStatus,

@@ -28,6 +28,8 @@ pub struct HttpTool {
     pub url: String,
     /// Header names in lower case.
     pub headers: Vec<(String, Secret)>,
+    /// Whether a call may be made again after a reset that left it unanswered.
+    pub idempotent: bool,
     /// Longest time for the whole call.
     pub timeout_ms: u64,
     /// Longest answer.

@@ -12,6 +12,7 @@ fn tool(method: &'static str, url: &str) -> HttpTool {
         method,
         url: url.to_owned(),
         headers: vec![("x-key".to_owned(), Secret::new("key-canary"))],
+        idempotent: true,
         timeout_ms: 1,
         result_max_bytes: 1,
         allow_private: false,

@@ -17,9 +17,12 @@ mod lifecycle;
 mod limits;
 mod mastra;
 mod mcp_tools;
+#[path = "../support/object_sqlite.rs"]
+mod object_sqlite;
 mod persistent_runs;
 mod read_back;
 mod reasoning;
+mod resets;
 mod scene;
 mod server_tools;
 #[path = "../support/sqlite.rs"]

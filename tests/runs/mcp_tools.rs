@@ -28,6 +28,7 @@ fn server() -> McpServer {
         allow: vec![],
         deny: vec![],
         prefix: "docs_".to_owned(),
+        idempotent: true,
         timeout_ms: 2_000,
         result_max_bytes: 10_000,
         required: false,

@@ -14,13 +14,21 @@ use futures::channel::oneshot;
 use futures::future::LocalBoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use io_bridge::config::AgentConfig;
+use io_bridge::config::agents::OnDisconnect;
 use io_bridge::protocol::event::Event;
-use io_bridge::protocol::id::{MessageId, ObjectAddress, ResourceId};
+use io_bridge::protocol::id::{AgentId, MessageId, ObjectAddress, ResourceId};
 use io_bridge::protocol::input::RunAgentInput;
 use io_bridge::protocol::lifecycle::Lifecycle;
+use io_bridge::protocol::tool::ToolResult;
 use io_bridge::provider::{HttpRequest, ModelTarget, Secret};
+use io_bridge::run::journal::{Journal, Kept, Next, RunRecord};
+use io_bridge::run::keeper::Keeper;
+use io_bridge::run::mailbox::{Delivery, ExpectedCall};
 use io_bridge::run::mcp_lists::McpLists;
-use io_bridge::run::ports::{Clock, EventSink, IdSource, Level, Log, OutboxFull, Ports, ViewersGone};
+use io_bridge::run::ports::{
+    Clock, EventSink, IdSource, Level, Log, OutboxFull, Ports, StorageFault, ViewersGone,
+};
+use io_bridge::run::resume::{Resumption, resume};
 use io_bridge::run::{RunControl, RunEnd, RunRefusal, RunSetup, plan, run};
 use io_bridge::store::{Database, DatabaseError, EndRun, PersistentRun, Row, Statement};
 use io_bridge::tool::toolbox::ServerTools;
@@ -28,6 +36,7 @@ use serde_json::Value;
 
 pub use crate::http::{Answer, Piece};
 use crate::http::{SceneHttp, Serve};
+use crate::object_sqlite::ObjectSqlite;
 use crate::sqlite::Sqlite;
 
 /// When the scene starts, Unix milliseconds: 2026-11-29T00:00:00Z.
@@ -160,11 +169,57 @@ impl Log for SceneLog {
 
 /// One database shared by the scenes of a test.
 #[derive(Clone)]
-pub struct SceneDatabase(Rc<Sqlite>);
+pub struct SceneDatabase(Rc<Sqlite>, Reset);
 
 impl SceneDatabase {
     pub fn new() -> Self {
-        Self(Rc::new(Sqlite::new()))
+        Self(Rc::new(Sqlite::new()), Reset::default())
+    }
+}
+
+/// When an object is reset, and whether it was.
+#[derive(Clone, Default)]
+pub struct Reset {
+    /// Points that are still to be passed: flushes and database batches.
+    points: Rc<Cell<Option<usize>>>,
+    has_come: Rc<Cell<bool>>,
+}
+
+impl Reset {
+    /// A wait of the run that may be its last.
+    async fn pass(&self) {
+        let Some(left) = self.points.get() else {
+            return;
+        };
+        self.points.set(left.checked_sub(1));
+        if left == 0 {
+            self.has_come.set(true);
+            futures::future::pending::<()>().await;
+        }
+    }
+}
+
+/// An object over all its lives: what it has stored, and what its viewers were sent.
+pub struct SceneObject {
+    address: ObjectAddress,
+    pub storage: ObjectSqlite,
+    events: RefCell<Vec<Event>>,
+    lives: Cell<u64>,
+}
+
+impl SceneObject {
+    pub fn new() -> Self {
+        Self {
+            address: next_object(),
+            storage: ObjectSqlite::new(),
+            events: RefCell::default(),
+            lives: Cell::new(0),
+        }
+    }
+
+    /// What it finds of its run.
+    pub fn kept(&self) -> Option<Kept> {
+        Journal::new(self.storage.clone()).read().unwrap()
     }
 }
 
@@ -181,7 +236,12 @@ impl Database for SceneDatabase {
         &self,
         statements: Vec<Statement>,
     ) -> impl Future<Output = Result<Vec<Vec<Row>>, DatabaseError>> {
-        self.0.batch(statements)
+        let (done, reset) = (self.0.batch(statements), self.1.clone());
+        async move {
+            let done = done.await;
+            reset.pass().await;
+            done
+        }
     }
 }
 
@@ -194,6 +254,7 @@ pub struct ScenePorts {
     pub log: SceneLog,
     pub outbox: RefCell<Vec<EndRun>>,
     pub lists: Rc<McpLists>,
+    pub keeper: Keeper<ObjectSqlite>,
 }
 
 impl Ports for ScenePorts {
@@ -202,6 +263,7 @@ impl Ports for ScenePorts {
     type Clock = SceneClock;
     type Ids = SceneIds;
     type Log = SceneLog;
+    type Storage = ObjectSqlite;
 
     fn http(&self) -> &SceneHttp {
         &self.http
@@ -231,6 +293,10 @@ impl Ports for ScenePorts {
         &self.lists
     }
 
+    fn keeper(&self) -> &Keeper<ObjectSqlite> {
+        &self.keeper
+    }
+
     fn keep_undelivered(&self, _run: &PersistentRun, end: &EndRun) -> Result<(), OutboxFull> {
         self.outbox.borrow_mut().push(end.clone());
         Ok(())
@@ -238,6 +304,7 @@ impl Ports for ScenePorts {
 }
 
 type OnEvent = Box<dyn Fn(&Event, &RunControl)>;
+type Post = Box<dyn Fn(&ExpectedCall) -> String>;
 type Act = Box<dyn FnOnce(&RunControl)>;
 
 /// Records what is sent; every event passes the lifecycle.
@@ -247,6 +314,9 @@ pub struct SceneSink {
     on_event: Rc<Option<OnEvent>>,
     clock: SceneClock,
     leaves_after: Option<usize>,
+    reset: Reset,
+    ports: Rc<ScenePorts>,
+    posts: Option<Post>,
 }
 
 /// What the viewers of a scene saw.
@@ -273,7 +343,22 @@ impl EventSink for SceneSink {
             .push(self.clock.elapsed_ms());
     }
 
+    fn commit(&mut self) -> Result<u64, StorageFault> {
+        Ok(self.seen.borrow().events.len() as u64)
+    }
+
     async fn flush(&mut self) -> Result<(), ViewersGone> {
+        self.reset.pass().await;
+        if let Some(post) = &self.posts {
+            for call in self.control.mailbox.pending() {
+                let result = ToolResult {
+                    content: post(&call),
+                    is_error: false,
+                };
+                let delivered = self.control.deliver(&self.ports.keeper, &call.id, result);
+                assert_eq!(delivered, Ok(Delivery::Accepted));
+            }
+        }
         let mut seen = self.seen.borrow_mut();
         seen.flush_count += 1;
         let has_left = self
@@ -295,6 +380,8 @@ pub struct Scene {
     pub lists: Rc<McpLists>,
     servers: Vec<(String, Serve)>,
     on_event: Option<OnEvent>,
+    posts: Option<Post>,
+    is_old: bool,
     at: Vec<(u64, Act)>,
 }
 
@@ -327,6 +414,8 @@ impl Scene {
             lists: Rc::default(),
             servers: vec![],
             on_event: None,
+            posts: None,
+            is_old: false,
             at: vec![],
         }
     }
@@ -349,6 +438,24 @@ impl Scene {
         self
     }
 
+    /// The front end posts its results as soon as it sees the calls.
+    pub fn posts(mut self, post: impl Fn(&ExpectedCall) -> String + 'static) -> Self {
+        self.posts = Some(Box::new(post));
+        self
+    }
+
+    /// The front end does not answer.
+    pub fn without_posts(mut self) -> Self {
+        self.posts = None;
+        self
+    }
+
+    /// The run is as old as one whose segments are kept.
+    pub fn kept_from_its_start(mut self) -> Self {
+        self.is_old = true;
+        self
+    }
+
     /// Acts this many milliseconds after the start.
     pub fn at(mut self, ms: u64, act: impl FnOnce(&RunControl) + 'static) -> Self {
         self.at.push((ms, Box::new(act)));
@@ -357,13 +464,20 @@ impl Scene {
 
     /// Plays the run to its end.
     pub fn play(self, body: &Value) -> Played {
-        let input = RunAgentInput::decode(&body.to_string())
-            .expect("a legal body")
-            .input;
-        let prefix = if self.database.is_some() {
-            format!("{}-", input.run_id)
-        } else {
-            String::new()
+        let object = SceneObject::new();
+        self.live(body, &object, None).expect("nothing resets the object")
+    }
+
+    /// Plays the run in this object, from where it was reset if it was, until its end or, `None`, until it has passed
+    /// so many waits in which a reset may come.
+    pub fn live(self, body: &Value, object: &SceneObject, reset_after: Option<usize>) -> Option<Played> {
+        let text = body.to_string();
+        let input = RunAgentInput::decode(&text).expect("a legal body").input;
+        object.lives.set(object.lives.get() + 1);
+        let prefix = match (object.lives.get(), &self.database) {
+            (1, Some(_)) => format!("{}-", input.run_id),
+            (1, None) => String::new(),
+            (life, _) => format!("{}-life{life}-", input.run_id),
         };
         let agent = Rc::new(self.agent);
         let setup = RunSetup {
@@ -380,11 +494,54 @@ impl Scene {
             },
             tools: self.tools,
             owner: self.principal.clone(),
-            object: next_object(),
+            object: object.address,
             quota: io_bridge::store::Quota::default(),
             input,
             agent,
         };
+        let kept = object.kept();
+        let journal = Journal::new(object.storage.clone());
+        let (keeper, control, resumption) = match kept {
+            None => {
+                let keeper = Keeper::new(object.storage.clone(), run_record(&setup, text));
+                if self.is_old {
+                    keeper.begin().expect("a journal");
+                }
+                object.events.borrow_mut().clear();
+                (keeper, RunControl::default(), None)
+            }
+            Some(kept) => {
+                let is_given_up = match kept.next(START_MS) {
+                    Next::Resume => false,
+                    Next::GiveUp => true,
+                    other => panic!("the object does not go on: {other:?}"),
+                };
+                journal.read().expect("a journal");
+                let checkpoint = kept.checkpoint.clone().expect("a checkpoint");
+                journal.restart(&checkpoint).expect("a new generation");
+                object
+                    .events
+                    .borrow_mut()
+                    .truncate(checkpoint.event_count as usize);
+                let results = kept
+                    .results
+                    .iter()
+                    .map(|(id, result, _)| (id.clone(), result.clone()));
+                let resumption = Resumption {
+                    checkpoint,
+                    results: results.collect(),
+                    is_given_up,
+                };
+                let keeper = Keeper::resumed(journal, kept.run.clone());
+                (keeper, RunControl::restored(&kept), Some(resumption))
+            }
+        };
+        let reset = self
+            .database
+            .as_ref()
+            .map_or_else(Reset::default, |database| database.1.clone());
+        reset.points.set(reset_after);
+        reset.has_come.set(false);
         let clock = SceneClock::default();
         let http = SceneHttp::new(clock.clone(), self.answers, self.servers);
         let ports = Rc::new(ScenePorts {
@@ -399,10 +556,15 @@ impl Scene {
             log: SceneLog::default(),
             outbox: RefCell::default(),
             lists: self.lists,
+            keeper,
         });
+        let events = object.events.take();
         let (control, seen) = (
-            Rc::new(RunControl::default()),
-            Rc::new(RefCell::new(Seen::default())),
+            Rc::new(control),
+            Rc::new(RefCell::new(Seen {
+                events,
+                ..Seen::default()
+            })),
         );
         let sink = SceneSink {
             seen: seen.clone(),
@@ -410,6 +572,9 @@ impl Scene {
             on_event: Rc::new(self.on_event),
             clock: clock.clone(),
             leaves_after: self.leaves_after,
+            reset: reset.clone(),
+            ports: ports.clone(),
+            posts: self.posts,
         };
         let mut tasks: FuturesUnordered<LocalBoxFuture<'static, ()>> = FuturesUnordered::new();
         for (ms, act) in self.at {
@@ -423,11 +588,27 @@ impl Scene {
         let end: Rc<Cell<Option<RunEnd>>> = Rc::default();
         let driven = {
             let (ports, control, end) = (ports.clone(), control.clone(), end.clone());
-            async move { end.set(Some(run(setup, &*ports, &control, sink, head_sender).await)) }
+            async move {
+                let ended = match resumption {
+                    None => run(setup, &*ports, &control, sink, head_sender).await,
+                    Some(resumption) => {
+                        let _ = head_sender.send(Ok(()));
+                        resume(setup, resumption, &*ports, &control, sink).await
+                    }
+                };
+                end.set(Some(ended));
+            }
         };
         tasks.push(Box::pin(driven));
         let end = loop {
             run_until_stalled(&mut tasks);
+            if reset.has_come.get() {
+                drop(tasks);
+                object
+                    .events
+                    .replace(std::mem::take(&mut seen.borrow_mut().events));
+                return None;
+            }
             if let Some(end) = end.get() {
                 break end;
             }
@@ -443,14 +624,32 @@ impl Scene {
             ..
         } = std::mem::take(&mut *seen.borrow_mut());
         judge(&events);
-        Played {
+        Some(Played {
             head,
             end,
             events,
             keep_alives_ms,
             ports,
             elapsed_ms: clock.elapsed_ms(),
-        }
+        })
+    }
+}
+
+fn run_record(setup: &RunSetup, input: String) -> RunRecord {
+    RunRecord {
+        run_id: setup.input.run_id.clone(),
+        thread_id: setup.input.thread_id.clone(),
+        agent_id: AgentId::new(setup.agent.id.as_str()),
+        owner: setup.owner.clone(),
+        persistence: setup.persistence.clone(),
+        request_id: "request".to_owned(),
+        trace: String::new(),
+        started_at_ms: START_MS,
+        event_retention_ms: match setup.agent.on_disconnect {
+            OnDisconnect::Continue => Some(setup.agent.event_retention_ms),
+            OnDisconnect::Stop => None,
+        },
+        input,
     }
 }
 

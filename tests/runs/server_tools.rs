@@ -29,6 +29,7 @@ fn tool(name: &str) -> Rc<HttpTool> {
         method: "GET",
         url: format!("https://tools.example/{name}"),
         headers: vec![("x-key".to_owned(), Secret::new("key-canary"))],
+        idempotent: true,
         timeout_ms: 2_000,
         result_max_bytes: 1_000,
         allow_private: false,

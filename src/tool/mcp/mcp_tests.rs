@@ -14,6 +14,7 @@ fn server() -> McpServer {
         allow: vec![],
         deny: vec![],
         prefix: String::new(),
+        idempotent: true,
         timeout_ms: 1,
         result_max_bytes: 1000,
         required: false,

@@ -40,6 +40,8 @@ pub struct McpServer {
     pub deny: Vec<String>,
     /// What the names of its tools are prefixed with.
     pub prefix: String,
+    /// Whether a call may be made again after a reset that left it unanswered.
+    pub idempotent: bool,
     /// Longest time for a call; a progress notification starts it anew.
     pub timeout_ms: u64,
     /// Longest answer.
