@@ -18,6 +18,7 @@ import { firstText, firstTextOfAimock } from "./measures/first-text.mjs";
 import { flood } from "./measures/flood.mjs";
 import { growth } from "./measures/growth.mjs";
 import { paced } from "./measures/paced.mjs";
+import { profile } from "./measures/profile.mjs";
 import { throughput } from "./measures/throughput.mjs";
 import { toolLoop } from "./measures/tool-loop.mjs";
 import { startProcess } from "./process.mjs";
@@ -38,6 +39,7 @@ const measures = {
   paced: { run: paced },
   "cold-start": { run: coldStart },
   bundles: { run: bundleSizes },
+  profile: { run: profile },
   bill: { run: bill },
 };
 
@@ -59,6 +61,7 @@ const SIZES = {
     pacedWarmUp: 30,
     holdMs: 4000,
     coldRounds: 5,
+    profiledRuns: 200,
     billRuns: 100,
   },
   quick: {
@@ -78,6 +81,7 @@ const SIZES = {
     pacedWarmUp: 15,
     holdMs: 2000,
     coldRounds: 1,
+    profiledRuns: 20,
     billRuns: 10,
   },
 };

@@ -91,6 +91,15 @@ The power is that between the two largest points: 1 is linear, 0 is not growing.
 
 ${sections(results, "growth")}
 
+## Profile
+
+Where the time goes: CPU time of the server's process by the kernel's count, the time V8's sampling profiler saw code of the
+Worker or V8 itself at work, and whose that was. *Builtins* are calls into the platform: streams, promises, text and bytes.
+What the process uses beyond what is seen in V8 is the runtime's and the kernel's own, which no Worker can make faster, only
+ask for less often. The profiler slows what it watches and counts waiting for a core: shares count, not times.
+
+${sections(results, "profile")}
+
 ## The bill
 
 What a run asks of Cloudflare, and what that costs: [cost.md](cost.md).

@@ -111,6 +111,19 @@ const makers = {
         ]),
       };
     }),
+  profile: (rows) => [
+    {
+      title: "Where the processor time goes",
+      columns: ["", "per", "process, CPU ms", "seen in V8, ms", "wasm, %", "JavaScript, %", "builtins, %", "collector, %"],
+      rows: rows.map(({ label, unit, processMs, seenMs, shares }) => [
+        label,
+        unit,
+        significant(processMs),
+        significant(seenMs),
+        ...["wasm", "script", "builtin", "collector"].map((name) => whole(shares[name] * 100)),
+      ]),
+    },
+  ],
   bill: ({ runs }) => [
     {
       title: "What a run asks of the platform",

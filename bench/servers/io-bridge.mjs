@@ -1,4 +1,5 @@
-// Our Worker as it ships, in workerd, without a proxy in front; with COUNTED, behind `workers/counting.mjs`.
+// Our Worker as it ships, in workerd, without a proxy in front; with COUNTED, behind `workers/counting.mjs`;
+// with INSPECTED, open to V8's inspector.
 
 import { readFileSync } from "node:fs";
 import { startWorker } from "../../tests/e2e/support/worker.mjs";
@@ -10,6 +11,8 @@ const worker = await startWorker({
   agents: [{ id: "bench", provider: "openai", model: "stub-1", baseUrl: `${process.env.UPSTREAM}/v1` }],
   secrets: { OPENAI_API_KEY: "unused" },
   front: process.env.COUNTED ? counting() : undefined,
+  inspect: process.env.INSPECTED === "1",
 });
-process.send({ url: worker.url(""), pid: childOf(process.pid, "workerd") });
+const { inspectorUrl } = worker;
+process.send({ url: worker.url(""), inspectorUrl, pid: childOf(process.pid, "workerd") });
 process.once("disconnect", () => worker.stop().finally(() => process.exit()));

@@ -10,12 +10,15 @@ import { childOf } from "../process.mjs";
 const COMPATIBILITY_DATE = "2026-11-01";
 const folder = fileURLToPath(new URL("../workers/", import.meta.url));
 
+const isInspected = process.env.INSPECTED === "1";
+
 /** Starts it and tells the parent process. */
 export async function servePlain({ name, modules, objects = {}, schema, flags = [] }) {
   const options = convertV4MiniflareOptions({
     host: "127.0.0.1",
     port: 0,
     cf: false,
+    ...(isInspected ? { inspectorPort: 0 } : {}),
     workers: [
       {
         name,
@@ -37,6 +40,7 @@ export async function servePlain({ name, modules, objects = {}, schema, flags = 
     const statements = unstable_splitSqlQuery(readFileSync(folder + schema, "utf8"));
     await database.batch(statements.map((statement) => database.prepare(statement)));
   }
-  process.send({ url: (await miniflare.unsafeGetDirectURL()).href, pid: childOf(process.pid, "workerd") });
+  const inspectorUrl = isInspected ? new URL(`/core:user:${name}`, await miniflare.getInspectorURL()).href : undefined;
+  process.send({ url: (await miniflare.unsafeGetDirectURL()).href, inspectorUrl, pid: childOf(process.pid, "workerd") });
   process.once("disconnect", () => miniflare.dispose().finally(() => process.exit()));
 }
