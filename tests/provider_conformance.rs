@@ -23,7 +23,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use io_bridge::protocol::event::TokenUsage;
-use io_bridge::provider::table::{PROVIDERS, ProviderEntry, Wire};
+use io_bridge::protocol::message::ContentPart;
+use io_bridge::provider::table::{self, PROVIDERS, ProviderEntry, Wire};
 use io_bridge::provider::{FinishReason, ModelCall, ModelRequest, ModelTarget, ProviderError, Secret, codec};
 use replay::{Answer, Said};
 use serde_json::{Map, Value, json};
@@ -401,5 +402,48 @@ fn a_target_without_an_address_or_a_model_is_not_configured() {
             "{}",
             without_key.provider
         );
+    }
+}
+
+#[test]
+fn every_provider_says_which_media_it_takes() {
+    let part = |kind: &str, mime_type: &str| -> ContentPart {
+        let source = json!({ "type": "data", "value": "QUJD", "mimeType": mime_type });
+        serde_json::from_value(json!({ "type": kind, "source": source })).unwrap()
+    };
+    let media = [
+        part("image", "image/png"),
+        part("audio", "audio/wav"),
+        part("video", "video/mp4"),
+        part("document", "application/pdf"),
+    ];
+    for (name, base_url, expected) in [
+        ("openai", "https://api.openai.com/v1", [true, true, false, true]),
+        (
+            "mistral",
+            "https://api.mistral.ai/v1",
+            [true, false, false, false],
+        ),
+        ("openai-responses", "https://x.test", [true, false, false, true]),
+        ("anthropic", "https://x.test", [true, false, false, true]),
+        ("google", "https://x.test", [true, true, true, true]),
+        ("mastra", "https://x.test", [true, true, true, true]),
+        ("ag-ui", "https://x.test", [true, true, true, true]),
+    ] {
+        let entry = table::find(name).unwrap();
+        let target = ModelTarget {
+            wire: entry.wire,
+            provider: entry.name,
+            base_url: base_url.to_owned(),
+            api_key: None,
+            model: "m".to_owned(),
+            headers: Vec::new(),
+            query: Vec::new(),
+            wants_reasoning: false,
+        };
+        let takes = media
+            .each_ref()
+            .map(|part| codec(entry.wire).takes(&target, part));
+        assert_eq!(takes, expected, "{name}");
     }
 }

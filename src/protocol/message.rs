@@ -218,6 +218,19 @@ impl Content {
     }
 }
 
+impl ContentPart {
+    /// The kind of a medium; `None` for text.
+    pub fn medium(&self) -> Option<&'static str> {
+        match self {
+            Self::Text(_) => None,
+            Self::Image(_) => Some("image"),
+            Self::Audio(_) => Some("audio"),
+            Self::Video(_) => Some("video"),
+            Self::Document(_) => Some("document"),
+        }
+    }
+}
+
 impl Message {
     /// An assistant message of ours.
     pub fn assistant(id: MessageId, content: Option<String>, tool_calls: Vec<ToolCall>) -> Self {

@@ -48,6 +48,12 @@ pub trait Provider {
         &[]
     }
 
+    /// Whether a medium of a message has a place in a request to this target. One that has none is left out, with a warning
+    /// in the log. Source: AG-UI IN-4 to IN-6.
+    fn takes(&self, _target: &ModelTarget, _part: &ContentPart) -> bool {
+        true
+    }
+
     /// A decoder for one response body with status 200.
     fn decoder(&self) -> Box<dyn ModelDecoder>;
 

@@ -43,6 +43,7 @@ use crate::protocol::event::{RunErrorCode, TokenUsage};
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::id::{ObjectAddress, ResourceId, ThreadId, ToolCallId};
 use crate::protocol::input::RunAgentInput;
+use crate::protocol::json;
 use crate::protocol::message::Message;
 use crate::protocol::tool::ToolResult;
 use crate::provider::{FinishReason, ModelMessage, ModelRequest, ModelTarget, ProviderError, codec};
@@ -50,6 +51,7 @@ use crate::store::{
     BeginRun, Begun, DatabaseError, Exhausted, Persistence, PersistentRun, Quota, RunStatus, Store,
     StoreError,
 };
+use crate::tool::schema::Schema;
 use crate::tool::toolbox::{ServerTools, ToolBox};
 use answer::ModelAnswer;
 use cancel::CancelSignal;
@@ -234,6 +236,25 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         }
     }
 
+    /// Media the upstream has no place for are left out, not refused (AG-UI IN-4).
+    fn warn_of_parts(&self) {
+        let (codec, target) = (codec(self.setup.target.wire), &self.setup.target);
+        let parts = self.conversation.iter().flat_map(|message| match message {
+            ModelMessage::User { parts } => parts.as_slice(),
+            ModelMessage::Assistant { .. } | ModelMessage::ToolResults(_) => &[],
+        });
+        for part in parts {
+            if let Some(kind) = part.medium().filter(|_| !codec.takes(target, part)) {
+                let run_id = &self.setup.input.run_id;
+                let members: [(&'static str, &dyn std::fmt::Display); 2] =
+                    [("runId", run_id), ("kind", &kind)];
+                self.ports
+                    .log()
+                    .line(Level::Warn, "content_part_skipped", &members);
+            }
+        }
+    }
+
     /// The start batch and the conversation it gives; MCP servers are asked for their tools meanwhile.
     async fn begin(&mut self) -> Result<(), RunRefusal> {
         let servers = self.servers.clone();
@@ -254,6 +275,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             .map_or(&[][..], |run| &run.pending_tool_call_ids);
         let max_bytes = self.setup.agent.tool_result_max_bytes;
         self.conversation = prompt::conversation(&messages, pending, max_bytes);
+        self.warn_of_parts();
         Ok(())
     }
 
@@ -388,12 +410,30 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             .model_settings
             .max_output_tokens
             .is_some();
+        let said = answer.text.clone();
         self.answer_calls(answer).await?;
+        if !is_cut {
+            self.warn_of_misfit(&said);
+        }
         if is_cut && !is_asked_for {
             return Err(Halt::Upstream(ProviderError::OutputTruncated));
         }
         self.emitter.end_step()?;
         Ok(if is_cut { Finish::AtLimit } else { Finish::Complete })
+    }
+
+    /// A vendor may not hold its model to a schema; what has been streamed cannot be taken back.
+    fn warn_of_misfit(&self, said: &str) {
+        let Some(wanted) = &self.setup.input.forwarded_props.output_schema else {
+            return;
+        };
+        let fits = |value| Schema::compile(wanted).map_or(true, |schema| schema.check(&value).is_ok());
+        if !json::parse(said).is_ok_and(fits) {
+            let run_id = self.setup.input.run_id.as_str();
+            self.ports
+                .log()
+                .line(Level::Warn, "answer_does_not_fit_schema", &[("runId", &run_id)]);
+        }
     }
 
     /// Asks; once more with a smaller window when the model says the conversation is too long.

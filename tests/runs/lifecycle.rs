@@ -378,6 +378,50 @@ fn a_setting_the_upstream_lacks_is_dropped_with_a_warning() {
     assert_eq!(warnings, ["Warn model_setting_dropped runId=r setting=topK"]);
 }
 
+/// The lines of a run's log that tell of this.
+fn logged(played: &Played, name: &str) -> Vec<String> {
+    let log = played.ports.log.0.borrow();
+    log.iter().filter(|line| line.contains(name)).cloned().collect()
+}
+
+#[test]
+fn media_the_upstream_lacks_are_left_out_with_a_warning() {
+    let mut body = body();
+    let source = json!({"type": "data", "value": "QUJD", "mimeType": "video/mp4"});
+    body["messages"][0]["content"] = json!([
+        {"type": "text", "text": "What is this?"},
+        {"type": "video", "source": source},
+        {"type": "image", "source": {"type": "url", "value": "https://x.test/a.png"}},
+    ]);
+    let played = Scene::new(json!({}), vec![Answer::ok(answer("ok"))]).play(&body);
+    let parts = played.upstream_body(0)["messages"][0]["content"]
+        .as_array()
+        .unwrap()
+        .len();
+    assert_eq!(parts, 2);
+    assert_eq!(
+        logged(&played, "content_part_skipped"),
+        ["Warn content_part_skipped runId=r kind=video"]
+    );
+    assert_eq!(played.story().last().unwrap(), "RUN_FINISHED");
+}
+
+#[test]
+fn an_answer_that_does_not_fit_the_schema_is_told_in_the_log() {
+    let mut body = body();
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    body["forwardedProps"] = json!({"structuredOutput": {"schema": schema}});
+    for (said, expected) in [("{\"n\":1}", 0), ("{\"n\":\"1\"}", 1), ("One.", 1)] {
+        let played = Scene::new(json!({}), vec![Answer::ok(answer(said))]).play(&body);
+        assert_eq!(
+            logged(&played, "answer_does_not_fit_schema").len(),
+            expected,
+            "{said}"
+        );
+        assert_eq!(played.story().last().unwrap(), "RUN_FINISHED");
+    }
+}
+
 #[test]
 fn odd_reports_and_halved_characters_break_no_answer() {
     let halves = "data: {\"choices\":[{\"delta\":{\"content\":\"ok \\ud83d\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"\\ude80 more\"}}]}\n\n";

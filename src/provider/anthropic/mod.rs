@@ -3,13 +3,14 @@
 //! Sent: system texts as `system`; text, pictures and PDFs; calls and results, the results of a step first in the one user
 //! message behind them; `maxTokens` (required there, so there is a default), `temperature`, `topP`, `topK`,
 //! `stopSequences` as far as the model takes them; `toolChoice`; a schema as `output_config.format`, or as system text
-//! where the model or the schema does not allow that. Read: text, thinking (kept from the answer, and sent back with its
+//! where the model or the schema does not allow that; `thinking` where reasoning is to be shown, and no sampling settings
+//! beside it. Read: text, thinking (kept from the answer, and sent back with its
 //! signature beside the calls of the same run), calls, stop reasons, usage with its cache counts.
 //!
 //! Left out, because there is no place for them: `presencePenalty`, `frequencyPenalty`, `seed`, unknown forwardedProps,
 //! sound, films, documents other than PDF, addresses other than `https:`, and providers' file handles.
 //!
-//! `model` says what a model takes, `request` and `schema` write the body, `event` types the answer's payloads, `stream`
+//! `model` says what a model takes, `request`, `schema` and `thinking` write the body, `event` types the answer's payloads, `stream`
 //! turns them into events. Source: Anthropic API reference, "Messages" and "Streaming"; known faults B033, B052, B073.
 
 mod event;
@@ -23,6 +24,7 @@ use super::sse_answer::SseAnswerDecoder;
 use super::{
     HttpRequest, ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, Secret, refusal,
 };
+use crate::protocol::message::ContentPart;
 
 /// The version of the API whose shapes are used here.
 const VERSION: &str = "2023-06-01";
@@ -51,6 +53,10 @@ impl Provider for Anthropic {
 
     fn unknown_settings(&self) -> &'static [&'static str] {
         &["presencePenalty", "frequencyPenalty", "seed"]
+    }
+
+    fn takes(&self, _target: &ModelTarget, part: &ContentPart) -> bool {
+        request::takes(part)
     }
 
     fn decoder(&self) -> Box<dyn ModelDecoder> {

@@ -237,6 +237,11 @@ fn tool_result(result: &ModelToolResult) -> Block<'_> {
     }
 }
 
+/// Whether a part has a place in a request.
+pub(super) fn takes(content: &ContentPart) -> bool {
+    part(content).is_some()
+}
+
 fn part(part: &ContentPart) -> Option<Block<'_>> {
     match part {
         ContentPart::Text(part) => (!is_blank(&part.text)).then_some(Block::Text { text: &part.text }),

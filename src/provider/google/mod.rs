@@ -2,7 +2,8 @@
 //!
 //! Sent: system texts as `systemInstruction`; text, pictures, sound, films, PDFs and text files, in the message, by
 //! address, or by Google's own file handles; calls and results; every setting but `maxRetries`; `toolChoice`; a schema as
-//! `responseJsonSchema`, or as system text where the model does not allow that. Read: text, thoughts (kept from the answer;
+//! `responseJsonSchema`, or as system text where the model does not allow that; `includeThoughts` where reasoning is to be
+//! shown. Read: text, thoughts (kept from the answer;
 //! signatures go back with their calls in the same run), calls, finish reasons, usage.
 //!
 //! Left out: unknown forwardedProps, which have no place; stop sequences after the fifth, seeds over 32 bits, media of types
@@ -21,6 +22,7 @@ use super::sse_answer::SseAnswerDecoder;
 use super::{
     HttpRequest, ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, Secret, refusal,
 };
+use crate::protocol::message::ContentPart;
 
 /// The codec.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +43,10 @@ impl Provider for Google {
             headers,
             body: Some(request::body(target, request)?),
         }))
+    }
+
+    fn takes(&self, _target: &ModelTarget, part: &ContentPart) -> bool {
+        request::takes(part)
     }
 
     fn decoder(&self) -> Box<dyn ModelDecoder> {

@@ -254,6 +254,11 @@ fn function_response(result: &ModelToolResult) -> Part<'_> {
     .into()
 }
 
+/// Whether a part has a place in a request.
+pub(super) fn takes(content: &ContentPart) -> bool {
+    part(content).is_some()
+}
+
 fn part(part: &ContentPart) -> Option<Part<'_>> {
     let said = match part {
         ContentPart::Text(part) => (!is_blank(&part.text)).then_some(Said::Text(&part.text)),

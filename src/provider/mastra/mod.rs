@@ -19,6 +19,7 @@ pub mod threads;
 
 use super::sse_answer::SseAnswerDecoder;
 use super::{ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, refusal};
+use crate::protocol::message::ContentPart;
 use crate::protocol::percent;
 
 /// The codec.
@@ -34,6 +35,10 @@ impl Provider for Mastra {
 
     fn runs_tools(&self) -> bool {
         true
+    }
+
+    fn takes(&self, _target: &ModelTarget, part: &ContentPart) -> bool {
+        request::takes(part)
     }
 
     fn decoder(&self) -> Box<dyn ModelDecoder> {

@@ -254,6 +254,11 @@ fn user_content(parts: &[ContentPart]) -> Option<Value> {
     (!parts.is_empty()).then(|| parts.into())
 }
 
+/// Whether a part has a place in a request.
+pub(super) fn takes(content: &ContentPart) -> bool {
+    part(content).is_some()
+}
+
 fn part(part: &ContentPart) -> Option<Value> {
     match part {
         ContentPart::Text(part) if is_blank(&part.text) => None,

@@ -11,6 +11,7 @@ mod stream;
 pub mod workers_ai;
 
 use super::{ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, refusal};
+use crate::protocol::message::ContentPart;
 
 /// The codec.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +26,10 @@ impl Provider for OpenAiChat {
 
     fn unknown_settings(&self) -> &'static [&'static str] {
         &["topK"]
+    }
+
+    fn takes(&self, target: &ModelTarget, part: &ContentPart) -> bool {
+        request::takes(target, part)
     }
 
     fn decoder(&self) -> Box<dyn ModelDecoder> {

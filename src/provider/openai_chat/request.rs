@@ -276,12 +276,16 @@ fn tool_result(result: &ModelToolResult, dialect: Dialect) -> Message<'_> {
     }
 }
 
+/// Whether a part has a place in a request.
+pub(super) fn takes(target: &ModelTarget, content: &ContentPart) -> bool {
+    part(content, Dialect::of(&target.base_url)).is_some()
+}
+
 fn user_content(parts: &[ContentPart], dialect: Dialect) -> Option<UserContent<'_>> {
-    let is_taken = |part: &Part<'_>| match part {
-        Part::Text { .. } | Part::ImageUrl { .. } => true,
-        Part::InputAudio { .. } | Part::File { .. } => !dialect.is_mistral,
-    };
-    let parts: Vec<Part<'_>> = parts.iter().filter_map(part).filter(is_taken).collect();
+    let parts: Vec<Part<'_>> = parts
+        .iter()
+        .filter_map(|content| part(content, dialect))
+        .collect();
     let text = |part: &Part<'_>| match part {
         Part::Text { .. } => true,
         Part::ImageUrl { .. } | Part::InputAudio { .. } | Part::File { .. } => false,
@@ -296,11 +300,12 @@ fn user_content(parts: &[ContentPart], dialect: Dialect) -> Option<UserContent<'
     join_texts(texts).map(UserContent::Text)
 }
 
-fn part(part: &ContentPart) -> Option<Part<'_>> {
+fn part(part: &ContentPart, dialect: Dialect) -> Option<Part<'_>> {
     match part {
         ContentPart::Text(part) if is_blank(&part.text) => None,
         ContentPart::Text(part) => Some(Part::Text { text: &part.text }),
         ContentPart::Image(media) => image(&media.source),
+        ContentPart::Audio(_) | ContentPart::Document(_) if dialect.is_mistral => None,
         ContentPart::Audio(media) => audio(&media.source),
         ContentPart::Video(_) => None,
         ContentPart::Document(media) => document(media),

@@ -11,6 +11,7 @@ use super::super::{
     HttpRequest, ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, refusal,
 };
 use super::{OpenAiChat, request, stream};
+use crate::protocol::message::ContentPart;
 
 /// How a base address begins that is a binding of the Worker, not an address: the transport calls it by this name.
 pub const BINDING: &str = "binding:";
@@ -31,6 +32,10 @@ impl Provider for WorkersAi {
             headers: Vec::new(),
             body: Some(inputs(target, request)?),
         }))
+    }
+
+    fn takes(&self, target: &ModelTarget, part: &ContentPart) -> bool {
+        request::takes(target, part)
     }
 
     fn decoder(&self) -> Box<dyn ModelDecoder> {

@@ -1,8 +1,8 @@
 //! OpenAI Responses, without state at the vendor: `store` is off and every request carries the conversation.
 //!
 //! Sent: system texts as `instructions`; text, pictures, PDFs and OpenAI's own file handles; calls and results;
-//! `maxTokens`, and `temperature` and `topP` to models that do not reason; `toolChoice`; a schema as `text.format`. Read:
-//! text and refusals as text, reasoning (kept from the answer; encrypted items go back beside the calls of the same run),
+//! `maxTokens`, and `temperature` and `topP` to models that do not reason; `toolChoice`; a schema as `text.format`; a wish
+//! for summaries where reasoning is to be shown. Read: text and refusals as text, reasoning (kept from the answer; encrypted items go back beside the calls of the same run),
 //! calls from whatever event tells of them, the end, usage.
 //!
 //! Left out, because there is no place for them: `topK`, penalties, `stopSequences`, `seed`, unknown forwardedProps, sound,
@@ -18,6 +18,7 @@ mod stream;
 
 use super::sse_answer::SseAnswerDecoder;
 use super::{ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, refusal};
+use crate::protocol::message::ContentPart;
 
 /// The codec.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +39,10 @@ impl Provider for OpenAiResponses {
             "stopSequences",
             "seed",
         ]
+    }
+
+    fn takes(&self, _target: &ModelTarget, part: &ContentPart) -> bool {
+        request::takes(part)
     }
 
     fn decoder(&self) -> Box<dyn ModelDecoder> {

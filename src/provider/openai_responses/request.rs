@@ -237,6 +237,11 @@ fn result(result: &ModelToolResult) -> Item<'_> {
     }
 }
 
+/// Whether a part has a place in a request.
+pub(super) fn takes(content: &ContentPart) -> bool {
+    part(content).is_some()
+}
+
 fn part(part: &ContentPart) -> Option<Part<'_>> {
     match part {
         ContentPart::Text(part) => (!is_blank(&part.text)).then_some(Part::Text { text: &part.text }),
