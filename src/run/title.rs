@@ -6,7 +6,7 @@ use std::pin::pin;
 use super::Run;
 use super::ports::{Clock, EventSink, HttpBody, HttpClient, Level, Log, Ports};
 use crate::protocol::forwarded_props::{ModelSettings, ToolChoice};
-use crate::provider::{self, ModelCall, ModelEvent, ModelMessage, ModelRequest, codec};
+use crate::provider::{self, ModelCall, ModelEvent, ModelMessage, ModelRequest, ModelTarget, codec};
 
 /// What the model is told; the demo provider knows its first words.
 const INSTRUCTION: &str = "Write a title for this conversation: at most six words, in its language, without quotes, \
@@ -43,7 +43,12 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
     async fn ask_for_title(&self) -> Option<String> {
         let codec = codec(self.setup.target.wire);
         let mut events = Vec::new();
-        match provider::call(&self.setup.target, &self.title_request()?).ok()? {
+        // Thinking would use up what little a title may cost.
+        let target = ModelTarget {
+            wants_reasoning: false,
+            ..self.setup.target.clone()
+        };
+        match provider::call(&target, &self.title_request()?).ok()? {
             ModelCall::Scripted(pieces) => {
                 events.extend(pieces.into_iter().filter_map(|piece| piece.event.ok()))
             }
