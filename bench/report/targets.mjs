@@ -2,6 +2,9 @@
 
 import { quantile } from "../statistics.mjs";
 
+/** Below this share of events that came in time, a server does not keep up. */
+export const KEEPS_UP_SHARE = 0.95;
+
 const PEERS = ["mastra", "copilotkit", "ai-chat"];
 
 const times = (ratio) => `${ratio.toFixed(2)} x`;
@@ -19,15 +22,20 @@ const larger = (a, b) => a > b;
 const smaller = (a, b) => a < b;
 
 /** A target on the ratio of ours to another value. */
-function ratio(name, target, ours, other, limit, isGood) {
+function ratio(name, target, [ours, other], limit, isGood) {
   const has = ours !== undefined && other !== undefined;
   const measured = has ? ours / other : undefined;
   return {
     name,
     target,
-    measured: has ? times(measured) : undefined,
-    isReached: has ? isGood(measured, limit) : undefined,
+    measured: has ? shown(ours, other) : undefined,
+    isReached: has ? Number.isFinite(ours) && isGood(measured, limit) : undefined,
   };
+}
+
+function shown(ours, other) {
+  if (Number.isFinite(ours)) return times(ours / other);
+  return Number.isFinite(other) ? "does not keep up" : "neither keeps up";
 }
 
 const atLeast = (value, limit) => value >= limit;
@@ -52,22 +60,30 @@ export function judgeTargets(results) {
   const next = (found) => found?.nextTextMs.p50;
   const most = Math.max(...(results.paced ?? []).map(({ streamCount }) => streamCount));
   const crowd = results.paced?.filter(({ streamCount }) => streamCount === most);
-  const late = (found) => found?.latencyMs.p99;
+  // How late events are says nothing where many of them have not come.
+  const late = (found) => (found?.deliveredShare < KEEPS_UP_SHARE ? Infinity : found?.latencyMs.p99);
   const floor = late(row(crowd, "direct"));
   const added = (key) => (late(row(crowd, key)) === undefined || floor === undefined ? undefined : late(row(crowd, key)) - floor);
   const size = row(results.bundles, "io-bridge")?.gzipBytes;
   const cold = (key) => row(results["cold-start"], key)?.firstAnswerMs.median;
   const coldOver = cold("io-bridge") === undefined ? undefined : cold("io-bridge") - cold("trivial");
+  const crowdCount = Number.isFinite(most) ? most : 500;
+  const [ours, yardstick] = ["io-bridge", "js-worker"];
+  const againstYardstick = (rows, valueOf) => [valueOf(row(rows, ours)), valueOf(row(rows, yardstick))];
+  const againstPeers = (rows, valueOf, isBetter) => [valueOf(row(rows, ours)), bestPeer(rows, valueOf, isBetter)];
+  const stored = (share) => [storedText(ours, share), storedText(yardstick, share)];
+  const { throughput } = results;
+  const loops = results["tool-loop"];
   return [
-    ratio("flood, events/s against the JS Worker", "2.0 x", rate(row(floods, "io-bridge")), rate(row(floods, "js-worker")), 2, atLeast),
-    ratio("flood against the best peer", "15 x", rate(row(floods, "io-bridge")), bestPeer(floods, rate, larger), 15, atLeast),
-    ratio("first text, persistent run, p50, against the JS Worker", "at most 1.1 x", storedText("io-bridge", "p50"), storedText("js-worker", "p50"), 1.1, atMost),
-    ratio("first text, persistent run, p95, against the JS Worker", "at most 1.1 x", storedText("io-bridge", "p95"), storedText("js-worker", "p95"), 1.1, atMost),
-    ratio("first text, stateless run, p50 over the model, against the best peer", "at most 0.25 x", overhead(row(first, "io-bridge")), bestPeer(first, overhead, smaller), 0.25, atMost),
-    ratio("runs/s at 8 clients, stateless, against the best peer", "4 x", runs(row(results.throughput, "io-bridge")), bestPeer(results.throughput, runs, larger), 4, atLeast),
-    ratio("result POST to next words, p50, against the best peer's second request", "at most 0.2 x", next(row(results["tool-loop"], "io-bridge")), bestPeer(results["tool-loop"], next, smaller), 0.2, atMost),
-    ratio(`${Number.isFinite(most) ? most : 500} paced streams: added p99 per event against the JS Worker`, "at most 1.1 x", added("io-bridge"), added("js-worker"), 1.1, atMost),
-    value("memory per stream at that", "60 KB", row(crowd, "io-bridge")?.bytesPerStream, 60_000, (bytes) => `${Math.round(bytes / 1000)} KB`),
+    ratio("flood, events/s against the JS Worker", "2.0 x", againstYardstick(floods, rate), 2, atLeast),
+    ratio("flood against the best peer", "15 x", againstPeers(floods, rate, larger), 15, atLeast),
+    ratio("first text, persistent run, p50, against the JS Worker", "at most 1.1 x", stored("p50"), 1.1, atMost),
+    ratio("first text, persistent run, p95, against the JS Worker", "at most 1.1 x", stored("p95"), 1.1, atMost),
+    ratio("first text, stateless run, p50 over the model, against the best peer", "at most 0.25 x", againstPeers(first, overhead, smaller), 0.25, atMost),
+    ratio("runs/s at 8 clients, stateless, against the best peer", "4 x", againstPeers(throughput, runs, larger), 4, atLeast),
+    ratio("result POST to next words, p50, against the best peer's second request", "at most 0.2 x", againstPeers(loops, next, smaller), 0.2, atMost),
+    ratio(`${crowdCount} paced streams: added p99 per event against the JS Worker`, "at most 1.1 x", [added(ours), added(yardstick)], 1.1, atMost),
+    value("memory per stream at that", "60 KB", row(crowd, ours)?.bytesPerStream, 60_000, (bytes) => `${Math.round(bytes / 1000)} KB`),
     value("bundle, gzipped", "400 KiB", size, 400 * 1024, (bytes) => `${Math.round(bytes / 1024)} KiB`),
     value("cold start over a trivial JS Worker", "+25 ms", coldOver, 25, (ms) => `+${Math.round(ms)} ms`),
     ...growthTargets(results.growth),
