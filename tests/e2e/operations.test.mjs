@@ -12,18 +12,16 @@ const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/;
 const shared = suite({
   agents: (stub) => [stub(), stub({ id: "with-tools", tools: ["weather"] }), stub({ id: "with-mcp", tools: ["weather"], mcp: ["elsewhere"] })],
   vars: ({ url }) => ({
-    // Without it each isolate begins with a warning.
-    ALLOW_UNAUTHENTICATED: true,
     TOOLS: { weather: { description: "The weather.", url: `${url}/weather`, allowPrivate: true } },
     MCP_SERVERS: { elsewhere: { url: `${url}/mcp`, allowPrivate: true } },
   }),
 });
 
-/** What `act` gives, and the lines logged until there is one of this event, each of them JSON. */
+/** What `act` gives, and the lines of requests logged until there is one of this event; an isolate's own are left out. */
 async function logged(event, act, worker = shared.worker) {
   const before = worker.lines.length;
   const result = await act();
-  const read = () => worker.lines.slice(before).map(({ message }) => JSON.parse(message));
+  const read = () => worker.lines.slice(before).map(({ message }) => JSON.parse(message)).filter(({ requestId }) => requestId);
   const lines = await eventually(read, (lines) => lines.some((line) => line.event === event));
   return { result, lines };
 }
@@ -162,7 +160,9 @@ test("health is known to anybody, the health of the parts to who runs them", asy
   await refused(await worker.fetch("/health?deep=maybe"), 400, "invalid_query");
   await refused(await deep(), 401, "unauthenticated");
   await refused(await deep(secrets.ADA), 403, "forbidden");
-  const checks = { database: "ok", search: "absent", object: "ok", agents: { "io-agent": "ok", stub: "ok" } };
+  const { agents } = await ok(await worker.fetch("/agents", { headers: { authorization: `Bearer ${secrets.ADMIN}` } }));
+  const each = Object.fromEntries(agents.map(({ id }) => [id, "ok"]));
+  const checks = { database: "ok", search: "absent", object: "ok", agents: each };
   assert.deepEqual(await ok(await deep(secrets.ADMIN)), { status: "ok", checks });
 });
 
@@ -173,7 +173,9 @@ test("what does not work is told by name, with the reason in the log only", asyn
   const response = await worker.fetch("/health?deep=1");
   assert.equal(response.headers.get("retry-after"), "60");
   const { error: _, ...body } = await refused(response, 503, "unhealthy");
-  const checks = { database: "ok", search: "ok", object: "ok", agents: { "io-agent": "ok", keyless: "not_configured" } };
+  const { agents: listed } = await ok(await worker.fetch("/agents"));
+  const each = Object.fromEntries(listed.map(({ id }) => [id, id === "keyless" ? "not_configured" : "ok"]));
+  const checks = { database: "ok", search: "ok", object: "ok", agents: each };
   assert.deepEqual(body, { code: "unhealthy", status: "failing", checks });
   assert.ok(!JSON.stringify(body).includes("NOT_SET"));
 });
