@@ -68,6 +68,35 @@ test("what a tool refuses goes back to the agent as a failure", async () => {
   assert.match((await visitor.turns()).at(-1), /failed: no such colour is not a CSS colour/);
 });
 
+test("the end of an answer stays in sight, unless the person looks elsewhere", async () => {
+  const visitor = await shared.visit();
+  const { page } = visitor;
+  const isAtEnd = () => {
+    const { scrollHeight, scrollTop, clientHeight } = document.querySelector(".chat");
+    return scrollHeight - scrollTop - clientHeight < 2;
+  };
+  await visitor.ask("Write 300 words");
+  await page.locator("dl.run-footer").waitFor();
+  await visitor.ask("Show me some Markdown");
+  await page.waitForFunction(isAtEnd);
+  await page.locator(".chat").evaluate((chat) => (chat.scrollTop = 0));
+  await page.getByRole("button", { name: "Latest" }).waitFor();
+  assert.equal(await page.evaluate(isAtEnd), false);
+  await page.getByRole("button", { name: "Latest" }).click();
+  await page.waitForFunction(isAtEnd);
+});
+
+test("what the agent thinks is there to be opened, also after a reload", async () => {
+  const visitor = await shared.visit();
+  const { page } = visitor;
+  await visitor.ask("think");
+  for (const isAgain of [false, true]) {
+    if (isAgain) await page.reload();
+    await page.getByText("Thought first").click();
+    await page.getByText("The person wants to see reasoning.").waitFor();
+  }
+});
+
 test("a run is stopped, and what it said stays", async () => {
   const visitor = await shared.visit();
   const { page } = visitor;

@@ -8,6 +8,11 @@ import { after, itemsOf, settled } from "../../playground/src/state/items.ts";
 
 const events = [
   { type: "RUN_STARTED", threadId: "t", runId: "r" },
+  { type: "REASONING_START", messageId: "m0" },
+  { type: "REASONING_MESSAGE_START", messageId: "m0", role: "reasoning" },
+  { type: "REASONING_MESSAGE_CONTENT", messageId: "m0", delta: "Hm." },
+  { type: "REASONING_MESSAGE_END", messageId: "m0" },
+  { type: "REASONING_END", messageId: "m0" },
   { type: "TEXT_MESSAGE_START", messageId: "m1", role: "assistant" },
   { type: "TEXT_MESSAGE_CONTENT", messageId: "m1", delta: "Grüße, 😀" },
   { type: "TEXT_MESSAGE_END", messageId: "m1" },
@@ -19,6 +24,7 @@ const events = [
 ];
 
 const said = [
+  { kind: "thought", id: "m0", text: "Hm.", isOpen: false },
   { kind: "text", id: "m1", text: "Grüße, 😀", isOpen: false },
   { kind: "call", id: "c1", name: "draw", arguments: '{"a":1}', result: '{"error":"no"}', status: "failed" },
 ];
@@ -61,6 +67,7 @@ test("events and stored messages give the same items", () => {
   const user = { id: "u1", role: "user", content: [{ type: "text", text: "Hello" }, { type: "image", source: {} }] };
   const stored = itemsOf([
     user,
+    { id: "m0", role: "reasoning", content: "Hm." },
     { id: "m1", role: "assistant", content: "Grüße, 😀", toolCalls: [{ id: "c1", type: "function", function: { name: "draw", arguments: '{"a":1}' } }] },
     { id: "m2", role: "tool", toolCallId: "c1", content: '{"error":"no"}' },
   ]);
@@ -76,8 +83,10 @@ test("a run that is read twice shows once, also where it was cut", () => {
 });
 
 test("nothing stays open after the end", () => {
-  const [text] = settled(events.slice(0, 3).reduce(after, []));
-  assert.equal(text.isOpen, false);
-  const [call] = settled(events.slice(4, 7).reduce(after, []));
-  assert.equal(call.status, "failed");
+  for (let cut = 0; cut <= events.length; cut += 1) {
+    for (const item of settled(events.slice(0, cut).reduce(after, []))) {
+      if (item.kind === "call") assert.equal(item.status, "failed");
+      else assert.equal(item.isOpen, false);
+    }
+  }
 });

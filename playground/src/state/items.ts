@@ -18,8 +18,9 @@ export interface UserItem {
   text: string;
 }
 
+/** What the agent says, or thinks before it says it. */
 export interface TextItem {
-  kind: "text";
+  kind: "text" | "thought";
   id: string;
   text: string;
   isOpen: boolean;
@@ -80,6 +81,8 @@ export function itemsOf(messages: Message[]): Item[] {
         const { name, arguments: args } = call.function;
         items.push({ kind: "call", id: call.id, name, arguments: args, status: "running" });
       }
+    } else if (message.role === "reasoning") {
+      items.push({ kind: "thought", id: message.id, text: textOf(message.content), isOpen: false });
     } else if (message.role === "tool") {
       const { toolCallId, content } = message;
       const at = items.findIndex((item) => item.kind === "call" && item.id === toolCallId);
@@ -120,6 +123,12 @@ export function after(items: Item[], event: BaseEvent): Item[] {
       return change<TextItem>(items, messageId, "text", (item) => ({ ...item, text: item.text + delta }));
     case EventType.TEXT_MESSAGE_END:
       return change<TextItem>(items, messageId, "text", (item) => ({ ...item, isOpen: false }));
+    case EventType.REASONING_MESSAGE_START:
+      return open(items, { kind: "thought", id: messageId, text: "", isOpen: true });
+    case EventType.REASONING_MESSAGE_CONTENT:
+      return change<TextItem>(items, messageId, "thought", (item) => ({ ...item, text: item.text + delta }));
+    case EventType.REASONING_MESSAGE_END:
+      return change<TextItem>(items, messageId, "thought", (item) => ({ ...item, isOpen: false }));
     case EventType.TOOL_CALL_START:
       return open(items, { kind: "call", id: toolCallId, name: toolCallName, arguments: "", status: "opening" });
     case EventType.TOOL_CALL_ARGS:
@@ -136,7 +145,7 @@ export function after(items: Item[], event: BaseEvent): Item[] {
 /** The items of a run that is over: nothing is open any more. */
 export const settled = (items: Item[]): Item[] =>
   items.map((item) => {
-    if (item.kind === "text" && item.isOpen) return { ...item, isOpen: false };
+    if ("isOpen" in item && item.isOpen) return { ...item, isOpen: false };
     if (item.kind === "call" && item.result === undefined) return { ...item, status: "failed" as const };
     return item;
   });

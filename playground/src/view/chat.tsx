@@ -1,8 +1,8 @@
 // The conversation: what was said, what was called, what went wrong.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { agent, conversation, problem as connectProblem } from "../state/app.ts";
-import type { CallItem, Item, NoticeItem } from "../state/items.ts";
+import type { CallItem, Item, NoticeItem, TextItem } from "../state/items.ts";
 import { isSettingsOpen } from "../state/layout.ts";
 import type { Run } from "../state/run.ts";
 import { CallCard } from "./call-card.tsx";
@@ -55,6 +55,8 @@ export function Chat() {
 function useStickyEnd(items: Item[], threadId: string) {
   const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
+  const hasItems = useRef(false);
+  hasItems.current = items.length > 0;
   const [isAway, setAway] = useState(false);
   const toEnd = () => {
     const element = scroller.current;
@@ -62,21 +64,27 @@ function useStickyEnd(items: Item[], threadId: string) {
   };
   useEffect(() => {
     const element = scroller.current;
+    if (!element) return;
     const look = () => {
-      if (!element) return;
       isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_PX;
       setAway(!isAtEnd.current);
     };
-    element?.addEventListener("scroll", look, { passive: true });
-    return () => element?.removeEventListener("scroll", look);
+    const keep = () => {
+      if (isAtEnd.current && hasItems.current) toEnd();
+      else look();
+    };
+    const watcher = new ResizeObserver(keep);
+    for (const watched of [element, ...element.children]) watcher.observe(watched);
+    element.addEventListener("scroll", look, { passive: true });
+    return () => {
+      watcher.disconnect();
+      element.removeEventListener("scroll", look);
+    };
   }, []);
-  useEffect(() => {
+  // Who opens a thread, or has just spoken, wants to see its end.
+  useLayoutEffect(() => {
     isAtEnd.current = true;
-  }, [threadId]);
-  const hasSpoken = items.at(-1)?.kind === "user";
-  useEffect(() => {
-    if (items.length > 0 && (isAtEnd.current || hasSpoken)) toEnd();
-  }, [items]);
+  }, [threadId, items.findLast(({ kind }) => kind === "user")?.id]);
   return { scroller, isAway, toEnd };
 }
 
@@ -104,12 +112,23 @@ const ItemView = memo(({ item, items }: { item: Item; items: Item[] }) => {
           <Markdown text={item.text} />
         </div>
       );
+    case "thought":
+      return <Thought thought={item} />;
     case "call":
       return <CallCard call={item} calls={items.filter((other): other is CallItem => other.kind === "call")} />;
     case "notice":
       return <Notice notice={item} />;
   }
 }, isSameView);
+
+const Thought = ({ thought }: { thought: TextItem }) => (
+  <details class="thought">
+    <summary>
+      <Icon name="bolt" /> {thought.isOpen ? "Thinking" : "Thought first"} <Icon name="chevron" />
+    </summary>
+    <p>{thought.text}</p>
+  </details>
+);
 
 function Notice({ notice }: { notice: NoticeItem }) {
   const { tone, title, detail, code, action } = notice;

@@ -20,7 +20,7 @@ type Group = (typeof groups)[number];
 const isIn: Record<Group, (type: string) => boolean> = {
   All: () => true,
   Run: (type) => /^(RUN|STEP)_/.test(type),
-  Text: (type) => type.startsWith("TEXT_"),
+  Text: (type) => /^(TEXT|REASONING)_/.test(type),
   Tools: (type) => type.startsWith("TOOL_"),
 };
 

@@ -18,6 +18,7 @@ export const suggestions: Suggestion[] = [
   { icon: "pin", title: "Find me, and the time", prompt: "Call get_location and current_time" },
   { icon: "text", title: "Format an answer", prompt: "Show me some Markdown" },
   { icon: "refresh", title: "Reload while it writes", prompt: "Write 120 words slowly", isDemo: true },
+  { icon: "bolt", title: "Think first", prompt: "think", isDemo: true },
   { icon: "alert", title: "See it fail", prompt: "fail", isDemo: true },
 ];
 

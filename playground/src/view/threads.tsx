@@ -52,7 +52,10 @@ export function Threads() {
       {app.hasMoreThreads.value && (
         <button class="quiet" onClick={() => void app.moreThreads()}>Show more</button>
       )}
-      <p class="owner">Owner <code>{owner.value || "from the token"}</code></p>
+      <p class="owner">
+        <span>Owner <code>{owner.value || "from the token"}</code></span>
+        <a href="/docs">API</a>
+      </p>
     </nav>
   );
 }
