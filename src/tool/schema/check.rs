@@ -8,9 +8,12 @@ use super::{
     VIOLATIONS_MAX_COUNT, Violation,
 };
 
-/// Keywords applied and items compared in one check. Alternatives inside alternatives multiply: without a bound a
-/// small schema could keep us busy without end.
+/// Keywords applied, values compared, names looked up and texts counted (64 bytes are one) in one check. Alternatives
+/// inside alternatives multiply: without a bound a small schema could keep us busy without end.
 const WORK_MAX: u32 = 100_000;
+
+/// Bytes of a text that cost as much as a keyword.
+const BYTES_PER_WORK: usize = 64;
 
 /// Deepest chain of schemas applied inside each other: JSON nests 128 levels, each a property and a reference. The stack
 /// of the platform is one megabyte.
@@ -29,7 +32,8 @@ pub(super) fn check(nodes: &[Node], value: &Value) -> Result<(), Vec<Violation>>
     let mut violations = Vec::new();
     checker.apply(0, value, &Place::Root, &mut violations);
     violations.truncate(VIOLATIONS_MAX_COUNT);
-    if violations.is_empty() {
+    // Once the work is used up nothing is judged any more, and what was said last may be wrong: nothing valid is refused.
+    if violations.is_empty() || checker.work_left == 0 {
         Ok(())
     } else {
         Err(violations)
@@ -107,11 +111,20 @@ impl Checker<'_> {
         match (keyword, value) {
             (Keyword::Never, _) => out.push(place.violation("must not be here")),
             (Keyword::Type(types), _) => out.extend(check_type(types, value, place)),
-            (Keyword::Enum(allowed), _) => out.extend(check_enum(allowed, value, place)),
+            (Keyword::Enum(allowed), _) => {
+                let is_among = allowed.iter().any(|allowed| self.is_equal(allowed, value));
+                if !is_among && self.can_work() {
+                    out.push(none_of(allowed, place));
+                }
+            }
             (Keyword::Number(keyword), Value::Number(number)) => {
                 out.extend(check_number(keyword, &Decimal::of(number), place));
             }
-            (Keyword::Text(keyword), Value::String(text)) => out.extend(check_text(keyword, text, place)),
+            (Keyword::Text(keyword), Value::String(text)) => {
+                if self.spend(text.len() / BYTES_PER_WORK) {
+                    out.extend(check_text(keyword, text, place));
+                }
+            }
             (Keyword::Array(keyword), Value::Array(items)) => self.apply_to_array(keyword, items, place, out),
             (Keyword::Object(keyword), Value::Object(object)) => {
                 self.apply_to_object(keyword, object, place, out);
@@ -122,8 +135,44 @@ impl Checker<'_> {
     }
 
     fn can_work(&mut self) -> bool {
-        self.work_left = self.work_left.saturating_sub(1);
+        self.spend(1)
+    }
+
+    /// Whether there is work left after this much.
+    fn spend(&mut self, work: usize) -> bool {
+        let work = u32::try_from(work).unwrap_or(u32::MAX);
+        self.work_left = self.work_left.saturating_sub(work);
         self.work_left > 0
+    }
+
+    /// Equality of JSON: numbers by value, members of objects in any order. `false` once the work is used up.
+    fn is_equal(&mut self, one: &Value, other: &Value) -> bool {
+        if !self.can_work() {
+            return false;
+        }
+        match (one, other) {
+            (Value::Number(one), Value::Number(other)) => {
+                let length = one.as_str().len() + other.as_str().len();
+                self.spend(length / BYTES_PER_WORK) && Decimal::of(one) == Decimal::of(other)
+            }
+            (Value::String(one), Value::String(other)) => {
+                one.len() == other.len() && self.spend(one.len() / BYTES_PER_WORK) && one == other
+            }
+            (Value::Array(one), Value::Array(other)) => {
+                one.len() == other.len()
+                    && one
+                        .iter()
+                        .zip(other)
+                        .all(|(one, other)| self.is_equal(one, other))
+            }
+            (Value::Object(one), Value::Object(other)) => {
+                let mut has_equal = |(name, value): (&String, &Value)| {
+                    other.get(name).is_some_and(|other| self.is_equal(value, other))
+                };
+                one.len() == other.len() && one.iter().all(&mut has_equal)
+            }
+            (one, other) => one == other,
+        }
     }
 
     fn violations_of(&mut self, id: NodeId, value: &Value, place: &Place<'_>) -> Vec<Violation> {
@@ -151,8 +200,12 @@ impl Checker<'_> {
             ArrayKeyword::MaxItems(max) => out.extend(at_most(*max, items.len(), "items", place)),
             ArrayKeyword::UniqueItems => {
                 for (index, item) in items.iter().enumerate() {
-                    let mut earlier = items.iter().take(index).take_while(|_| self.can_work());
-                    if earlier.any(|other| is_equal(other, item)) {
+                    let mut earlier = items.iter().take(index);
+                    let repeats = earlier.any(|other| self.work_left == 0 || self.is_equal(other, item));
+                    if self.work_left == 0 {
+                        return;
+                    }
+                    if repeats {
                         out.push(Place::Item(place, index).violation("must not repeat an earlier item"));
                     }
                 }
@@ -170,7 +223,7 @@ impl Checker<'_> {
             ArrayKeyword::Contains { schema, min, max } => {
                 let fitting = items
                     .iter()
-                    .filter(|item| self.fits(*schema, item, place))
+                    .filter(|item| self.can_work() && self.fits(*schema, item, place))
                     .count();
                 let what = "items of the form the schema's `contains` asks for";
                 out.extend(at_least(*min, fitting, what, place));
@@ -191,11 +244,15 @@ impl Checker<'_> {
                 out.extend(at_least(*min, object.len(), "properties", place))
             }
             ObjectKeyword::MaxProperties(max) => out.extend(at_most(*max, object.len(), "properties", place)),
+            ObjectKeyword::Required(names) if !self.spend(names.len()) => {}
             ObjectKeyword::Required(names) => {
                 let missing = names.iter().filter(|name| !object.contains_key(*name));
                 out.extend(missing.map(|name| place.violation(format!("must have the property `{name}`"))));
             }
             ObjectKeyword::Properties(properties) => {
+                if !self.spend(properties.len()) {
+                    return;
+                }
                 for (name, schema) in properties {
                     if let Some(value) = object.get(name) {
                         self.apply(*schema, value, &Place::Property(place, name), out);
@@ -203,6 +260,9 @@ impl Checker<'_> {
                 }
             }
             ObjectKeyword::AdditionalProperties { known, schema } => {
+                if !self.spend(object.len()) {
+                    return;
+                }
                 let is_never = matches!(self.nodes.get(*schema).map(Vec::as_slice), Some([Keyword::Never]));
                 for (name, value) in object.iter().filter(|(name, _)| !known.contains(*name)) {
                     if is_never {
@@ -220,6 +280,10 @@ impl Checker<'_> {
                 }
             }
             ObjectKeyword::DependentRequired(dependents) => {
+                let names = dependents.iter().map(|(_, needed)| needed.len() + 1);
+                if !self.spend(names.sum()) {
+                    return;
+                }
                 for (name, needed) in dependents.iter().filter(|(name, _)| object.contains_key(name)) {
                     let missing = needed.iter().filter(|needed| !object.contains_key(*needed));
                     let message = |needed| format!("must have the property `{needed}` beside `{name}`");
@@ -339,21 +403,18 @@ fn type_of(value: &Value) -> JsonType {
     }
 }
 
-fn check_enum(allowed: &[Value], value: &Value, place: &Place<'_>) -> Option<Violation> {
-    if allowed.iter().any(|allowed| is_equal(allowed, value)) {
-        return None;
-    }
+fn none_of(allowed: &[Value], place: &Place<'_>) -> Violation {
     let mut list = String::new();
     for (index, value) in allowed.iter().enumerate() {
-        let quoted = value.to_string();
-        if list.len() + quoted.len() > QUOTE_MAX_BYTES {
+        let room = QUOTE_MAX_BYTES.saturating_sub(list.len());
+        let Some(quoted) = quoted(value, room) else {
             list.push_str(if index == 0 {
                 "the value the schema names"
             } else {
                 ", ..."
             });
             break;
-        }
+        };
         if index > 0 {
             list.push_str(", ");
         }
@@ -364,7 +425,17 @@ fn check_enum(allowed: &[Value], value: &Value, place: &Place<'_>) -> Option<Vio
     } else {
         format!("must be one of {list}")
     };
-    Some(place.violation(message))
+    place.violation(message)
+}
+
+/// A value as JSON text of at most so many bytes; of a longer one no more is written.
+fn quoted(value: &Value, max_bytes: usize) -> Option<String> {
+    let mut room = vec![0; max_bytes];
+    let mut free = room.as_mut_slice();
+    serde_json::to_writer(&mut free, value).ok()?;
+    let free_bytes = free.len();
+    room.truncate(max_bytes - free_bytes);
+    String::from_utf8(room).ok()
 }
 
 fn check_number(keyword: &NumberKeyword, number: &Decimal, place: &Place<'_>) -> Option<Violation> {
@@ -394,21 +465,4 @@ fn at_least(min: u64, count: usize, what: &str, place: &Place<'_>) -> Option<Vio
 fn at_most(max: u64, count: usize, what: &str, place: &Place<'_>) -> Option<Violation> {
     let message = || place.violation(format!("must have at most {max} {what}, not {count}"));
     (u64::try_from(count).is_ok_and(|count| count > max)).then(message)
-}
-
-/// Equality of JSON: numbers by value, members of objects in any order.
-fn is_equal(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => Decimal::of(one) == Decimal::of(other),
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            let has_equal = |(name, value): (&String, &Value)| {
-                other.get(name).is_some_and(|other| is_equal(value, other))
-            };
-            one.len() == other.len() && one.iter().all(has_equal)
-        }
-        (one, other) => one == other,
-    }
 }

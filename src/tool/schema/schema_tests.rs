@@ -341,3 +341,58 @@ fn alternatives_that_multiply_end_in_time() {
     let long: Vec<u32> = (0..20_000).collect();
     assert_eq!(schema(r#"{"uniqueItems":true}"#).check(&json!(long)), Ok(()));
 }
+
+#[test]
+fn work_is_bounded_whatever_the_keyword() {
+    let numbers = |count: usize| Value::Array((0..count).map(|number| json!(number)).collect());
+    let long = "x".repeat(1_000_000);
+    let texts = |last: &str| json!([format!("{long}a"), format!("{long}b"), format!("{long}{last}")]);
+    let names: Vec<String> = (0..4000).map(|number| format!("p{number}")).collect();
+    let objects = Value::Array(vec![json!({}); 4000]);
+    let wide = |count: usize| Value::Array(vec![numbers(count); 400]);
+    for (schema, value) in [
+        // No application of a keyword at all: the empty schema fits everything.
+        (json!({ "contains": {}, "minContains": 1 }), numbers(1_000_000)),
+        (
+            json!({ "items": { "contains": {} } }),
+            Value::Array(vec![numbers(1000); 1000]),
+        ),
+        (json!({ "uniqueItems": true }), numbers(20_000)),
+        // Each comparison goes deep.
+        (json!({ "uniqueItems": true }), wide(2000)),
+        (
+            json!({ "items": { "enum": [texts("c"), texts("d")] } }),
+            json!(vec![texts("e"); 50]),
+        ),
+        (json!({ "items": { "required": names } }), objects.clone()),
+        (
+            json!({ "items": { "dependentRequired": { "a": names } } }),
+            objects,
+        ),
+        (
+            json!({ "items": { "allOf": vec![json!({ "maxLength": 9_000_000 }); 200] } }),
+            json!(vec![long.clone(); 40]),
+        ),
+    ] {
+        let schema_text = schema.to_string().chars().take(60).collect::<String>();
+        let schema = Schema::compile(&schema).unwrap();
+        let started = std::time::Instant::now();
+        let _ = schema.check(&value);
+        // Generous: unoptimised, on a busy machine. Without a bound these take minutes.
+        assert!(
+            started.elapsed().as_secs() < 5,
+            "{:?} {}",
+            started.elapsed(),
+            schema_text
+        );
+    }
+}
+
+#[test]
+fn what_a_used_up_check_has_not_seen_counts_as_fitting() {
+    let schema = json!({ "uniqueItems": true, "contains": { "const": -1 }, "not": { "maxItems": 1 } });
+    let schema = Schema::compile(&schema).unwrap();
+    let many: Vec<Value> = (0..5000).map(|number| json!(number)).collect();
+    assert_eq!(schema.check(&Value::Array(many)), Ok(()));
+    assert!(schema.check(&json!([1, 1])).is_err());
+}
