@@ -46,6 +46,18 @@ const AGENT_KEYS: &[(&str, &str)] = &[
         "modelSettings",
         "`maxOutputTokens`, `temperature`, `topP`, `topK`, `presencePenalty`, `frequencyPenalty`, `stopSequences`, `seed`; a run's own win.",
     ),
+    (
+        "modelSettingsMax",
+        "The most a run may ask for, by the same names; `maxOutputTokens` then holds for every run.",
+    ),
+    (
+        "allowClientInstructions",
+        "Whether clients may add system text (system messages, `instructions`, `system`): with it, whoever may call may tell the model what it is.",
+    ),
+    (
+        "mediaAddresses",
+        "Schemes and hosts of pictures and files that reach the model; others are left out.",
+    ),
     ("tools", "Server tools by name."),
     ("mcp", "MCP servers by name."),
     (
@@ -268,7 +280,7 @@ fn keys(shortest: &impl Serialize, meanings: &[(&str, &str)], needed: &[&str]) -
             (_, value) => code(&value.to_string()),
         };
         assert!(
-            *key == "modelSettings" || keys.iter().any(|known| known == key),
+            key.starts_with("modelSettings") || keys.iter().any(|known| known == key),
             "{key} is no key of this table"
         );
         vec![code(key), default, (*meaning).to_owned()]

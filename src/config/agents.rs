@@ -62,6 +62,15 @@ pub struct AgentConfig {
     /// Settings of the model; a run's own override them.
     #[serde(default)]
     pub model_settings: ModelSettingsConfig,
+    /// The most a run may ask for. Of `stopSequences` and `seed` there is no most.
+    #[serde(default)]
+    pub model_settings_max: ModelSettingsConfig,
+    /// Whether clients may add system text: their system and developer messages, `instructions` and `system`.
+    #[serde(default = "default_true")]
+    pub allow_client_instructions: bool,
+    /// Schemes and hosts of the addresses of pictures and files that reach the model.
+    #[serde(default = "default_media_addresses")]
+    pub media_addresses: Vec<String>,
     /// Server tools by name.
     #[serde(default)]
     pub tools: Vec<String>,
@@ -281,6 +290,10 @@ fn default_last_messages() -> u32 {
 
 fn default_tool_result_max_bytes() -> usize {
     256 * 1024
+}
+
+fn default_media_addresses() -> Vec<String> {
+    vec!["https://*".to_owned(), "http://*".to_owned()]
 }
 
 fn default_true() -> bool {

@@ -46,6 +46,7 @@ pub fn check(file: &AgentsFile) -> Vec<Fault> {
         check_tools(agent, file, &mut report);
         check_ranges(agent, &mut report);
         check_model_settings(&agent.model_settings, &mut report);
+        check_boundary(agent, &mut report);
     }
     for (name, tool) in &file.tools {
         let mut report = reporter(&mut faults, Place::Tool(name.clone()));
@@ -185,6 +186,32 @@ fn check_ranges(agent: &AgentConfig, report: &mut impl FnMut(&'static str, Strin
         if !range.contains(&value) {
             let message = format!("must be from {} to {}", range.start(), range.end());
             report(key, message, value.to_string());
+        }
+    }
+}
+
+fn check_boundary(agent: &AgentConfig, report: &mut impl FnMut(&'static str, String, String)) {
+    let bounds = &agent.model_settings_max;
+    if !bounds.stop_sequences.is_empty() || bounds.seed.is_some() {
+        let message = "must not have stopSequences or seed: there is no most of them".to_owned();
+        report("modelSettingsMax", message, String::new());
+    }
+    for entry in &agent.media_addresses {
+        let host = ["https://", "http://"]
+            .iter()
+            .find_map(|scheme| entry.strip_prefix(scheme));
+        let is_host = |host: &str| {
+            let name = host.strip_prefix("*.").unwrap_or(host);
+            host == "*"
+                || (!name.is_empty()
+                    && name.bytes().all(|byte| {
+                        byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.:[]".contains(&byte)
+                    }))
+        };
+        if !host.is_some_and(is_host) {
+            let message =
+                "must hold addresses like https://*, https://cdn.example.com or https://*.example.com";
+            report("mediaAddresses", message.to_owned(), entry.clone());
         }
     }
 }

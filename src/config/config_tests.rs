@@ -39,6 +39,7 @@ fn without_variables_everything_has_its_default() {
             list_shape: ListShape::Object,
             message_form: MessageForm::Mastra,
             log_level: LogLevel::Info,
+            jurisdiction: None,
             retention_ms: None,
             limits: Limits {
                 run_body_max_bytes: 8_388_608,
@@ -511,5 +512,16 @@ fn retention_is_in_days_and_off_at_zero() {
             "RETENTION_DAYS must be a whole number from 0 to 36500".to_owned(),
             "36501".to_owned()
         )
+    );
+}
+
+#[test]
+fn a_jurisdiction_is_a_name_of_the_platforms() {
+    let read = |name: &str| config(json!({ "JURISDICTION": name })).map(|config| config.jurisdiction);
+    assert_eq!(read("eu"), Ok(Some("eu".to_owned())));
+    assert_eq!(read(""), Ok(None));
+    assert_eq!(
+        read("EU!").map_err(|error| error.to_string()),
+        Err("JURISDICTION must be a jurisdiction of the platform, such as `eu`".to_owned())
     );
 }

@@ -77,6 +77,8 @@ pub struct Config {
     pub message_form: MessageForm,
     /// Least grave log lines that are written.
     pub log_level: LogLevel,
+    /// Where the objects of runs are kept; `None` = near their first caller.
+    pub jurisdiction: Option<String>,
     /// How long idle threads are kept, in milliseconds; `None` = for ever.
     pub retention_ms: Option<u64>,
     /// What a request may weigh.
@@ -211,6 +213,7 @@ impl Config {
                 ],
                 LogLevel::default(),
             )?,
+            jurisdiction: jurisdiction(vars)?,
             retention_ms: retention_ms(vars)?,
             limits: limits(vars)?,
             agents: file.agents.into_iter().map(Rc::new).collect(),
@@ -257,6 +260,17 @@ impl Config {
             .find(|agent| agent.answers_to(id.as_str()))
             .cloned()
     }
+}
+
+fn jurisdiction(vars: Variables<'_>) -> Result<Option<String>, ConfigError> {
+    let Some(name) = vars.text("JURISDICTION")?.filter(|name| !name.is_empty()) else {
+        return Ok(None);
+    };
+    if name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') {
+        return Ok(Some(name.to_owned()));
+    }
+    let message = "must be a jurisdiction of the platform, such as `eu`";
+    Err(ConfigError::new("JURISDICTION", message, name))
 }
 
 fn retention_ms(vars: Variables<'_>) -> Result<Option<u64>, ConfigError> {

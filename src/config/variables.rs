@@ -111,6 +111,13 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "Least grave log lines that are written.",
     },
     Variable {
+        name: "JURISDICTION",
+        kind: VariableKind::Text,
+        default: "",
+        unit: "",
+        meaning: "Where the objects of runs are kept, such as `eu`; empty: near their first caller. Not on this machine. For threads see docs/security.md.",
+    },
+    Variable {
         name: "RETENTION_DAYS",
         kind: VariableKind::Integer,
         default: "0",

@@ -71,7 +71,7 @@ impl Call<'_> {
             run_id: RunId::new("health"),
             caller: None,
         };
-        let answered = match self.objects.fresh() {
+        let answered = match self.objects.fresh(self.config.jurisdiction.as_deref()) {
             Ok(address) => self.objects.call(address, &status, "").await,
             Err(error) => Err(error),
         };

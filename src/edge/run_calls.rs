@@ -122,12 +122,16 @@ impl RunObjects {
         Self { namespace }
     }
 
-    /// A fresh address. Source: D17.
+    /// A fresh address, in a jurisdiction if there is to be one. Source: D17.
     ///
     /// # Errors
     /// What the platform said.
-    pub fn fresh(&self) -> worker::Result<ObjectAddress> {
-        let id = self.namespace.unique_id()?.to_string();
+    pub fn fresh(&self, jurisdiction: Option<&str>) -> worker::Result<ObjectAddress> {
+        let id = match jurisdiction {
+            Some(jurisdiction) => self.namespace.unique_id_with_jurisdiction(jurisdiction)?,
+            None => self.namespace.unique_id()?,
+        };
+        let id = id.to_string();
         ObjectAddress::from_hex(&id).ok_or_else(|| "an object id is not 64 hexadecimal digits".into())
     }
 

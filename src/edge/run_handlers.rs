@@ -63,7 +63,10 @@ impl Call<'_> {
             request_id: self.ids.request_id.clone(),
             trace: self.ids.trace.header(ids::span()),
         });
-        let address = self.objects.fresh().map_err(|error| self.object_error(error))?;
+        let address = self
+            .objects
+            .fresh(self.config.jurisdiction.as_deref())
+            .map_err(|error| self.object_error(error))?;
         let answer = self
             .call(address, &call, &text)
             .await?

@@ -5,6 +5,7 @@
 //! only way to the stream and `pace` the only way to wait.
 
 mod answer;
+pub mod boundary;
 mod calls;
 pub mod cancel;
 pub mod checkpoint;
@@ -260,7 +261,8 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         let servers = self.servers.clone();
         let wait_ms = self.setup.agent.first_response_wait_ms;
         let (messages, listings) = join(self.history(), server_calls::listings(&servers, wait_ms)).await;
-        let messages = messages?;
+        let mut messages = messages?;
+        self.keep_boundary(&mut messages);
         if self.equip(listings).is_err() {
             self.forget().await;
             return Err(RunRefusal::UpstreamRefused(RunErrorCode::UpstreamError));
@@ -277,6 +279,20 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         self.conversation = prompt::conversation(&messages, pending, max_bytes);
         self.warn_of_parts();
         Ok(())
+    }
+
+    /// What the agent does not take from clients is left out, and the log says so.
+    fn keep_boundary(&self, messages: &mut [Message]) {
+        let (agent, input) = (&self.setup.agent, &self.setup.input);
+        let mut left_out = vec![("media", boundary::admit_media(messages, &agent.media_addresses))];
+        if !agent.allow_client_instructions {
+            left_out.push(("instructions", prompt::client_instructions(input).count()));
+        }
+        for (what, count) in left_out.into_iter().filter(|(_, count)| *count > 0) {
+            let members: [(&'static str, &dyn std::fmt::Display); 3] =
+                [("runId", &input.run_id), ("what", &what), ("count", &count)];
+            self.ports.log().line(Level::Warn, "input_left_out", &members);
+        }
     }
 
     async fn history(&mut self) -> Result<Vec<Message>, RunRefusal> {

@@ -1,6 +1,7 @@
 //! What a run's input and its agent decide before anything is asked: persistence and who answers front-end calls.
 
 use super::RunSetup;
+use super::boundary;
 use crate::config::AgentConfig;
 use crate::config::agents::{FrontendTools, Memory, Persist, Reasoning};
 use crate::protocol::forwarded_props::{
@@ -102,11 +103,11 @@ pub fn emits_reasoning(setup: &RunSetup) -> bool {
     setup.agent.reasoning == Reasoning::Emit && setup.input.declares_version
 }
 
-/// The agent's settings under the run's own.
+/// The agent's settings under the run's own, within the agent's bounds.
 pub fn settings(agent: &AgentConfig, props: &ForwardedProps) -> ModelSettings {
     let (own, base) = (&props.model_settings, agent.model_settings());
     let own = own.clone();
-    ModelSettings {
+    let settings = ModelSettings {
         max_output_tokens: own.max_output_tokens.or(base.max_output_tokens),
         temperature: own.temperature.or(base.temperature),
         top_p: own.top_p.or(base.top_p),
@@ -120,5 +121,6 @@ pub fn settings(agent: &AgentConfig, props: &ForwardedProps) -> ModelSettings {
         },
         seed: own.seed.or(base.seed),
         max_retries: own.max_retries.or(base.max_retries),
-    }
+    };
+    boundary::bounded(settings, agent)
 }

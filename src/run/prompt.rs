@@ -18,12 +18,9 @@ const PENDING: &str = "The call has not been answered yet.";
 /// System texts of a run: the agent's, the client's, the run's own, the context; blank ones left out.
 pub fn system_texts(agent: &AgentConfig, input: &RunAgentInput) -> Vec<String> {
     let mut texts = vec![agent.instructions.clone()];
-    for message in &input.messages {
-        if let MessageBody::System { content } | MessageBody::Developer { content } = &message.body {
-            texts.push(content.clone());
-        }
+    if agent.allow_client_instructions {
+        texts.extend(client_instructions(input).map(str::to_owned));
     }
-    texts.extend(input.forwarded_props.instructions.iter().cloned());
     if !input.context.is_empty() {
         let entries = input
             .context
@@ -34,6 +31,20 @@ pub fn system_texts(agent: &AgentConfig, input: &RunAgentInput) -> Vec<String> {
     }
     texts.retain(|text| !text.trim().is_empty());
     texts
+}
+
+/// System text a client brings along: its system and developer messages, then the run's own.
+pub fn client_instructions(input: &RunAgentInput) -> impl Iterator<Item = &str> {
+    let of_messages = input.messages.iter().filter_map(|message| match &message.body {
+        MessageBody::System { content } | MessageBody::Developer { content } => Some(content.as_str()),
+        MessageBody::User { .. }
+        | MessageBody::Assistant { .. }
+        | MessageBody::Tool { .. }
+        | MessageBody::Activity { .. }
+        | MessageBody::Reasoning { .. } => None,
+    });
+    let of_run = input.forwarded_props.instructions.iter().map(String::as_str);
+    of_messages.chain(of_run)
 }
 
 /// Whether there is anything to answer: a user or tool message.
