@@ -343,6 +343,7 @@ fn alternatives_that_multiply_end_in_time() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "tests run natively")]
 fn work_is_bounded_whatever_the_keyword() {
     let numbers = |count: usize| Value::Array((0..count).map(|number| json!(number)).collect());
     let long = "x".repeat(1_000_000);
