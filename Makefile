@@ -6,7 +6,7 @@ WHERE ?= --remote
 export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
 
-.PHONY: dev test test-matrix test-proxy test-mastra test-openapi test-playground test-guides build size instructions bench deploy reindex try-provider setup
+.PHONY: dev test test-matrix test-proxy test-mastra test-openapi test-playground test-guides test-examples build size instructions bench deploy reindex try-provider setup
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
@@ -45,6 +45,10 @@ test-mastra: build
 ## The API's description linted, and the Worker asked what it promises
 test-openapi: build
 	node scripts/openapi.mjs
+
+## The examples' pages in a real Chromium; CopilotKit's packages are large
+test-examples: build
+	node scripts/examples.mjs
 
 ## The commands of the guides, from an empty folder
 test-guides: build

@@ -1,4 +1,4 @@
-// The examples that need no packages of their own, against the demo agent.
+// The examples that need no packages of their own, against the demo agent. `make test-examples` has the others.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
