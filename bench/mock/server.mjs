@@ -60,13 +60,21 @@ function pace(response, body, { deltaCount }) {
   response.write(ROLE);
 }
 
+const [BEFORE_STAMP, AFTER_STAMP] = text("STAMP")[0].split("STAMP");
+
+/**
+ * The next delta of each stream of a slot, as a chunk of HTTP written to the socket itself: half the cost of
+ * `response.write`, on a machine that the servers under test need.
+ */
 function writePaced(slot) {
   for (const stream of slot) {
-    stream.response.write(text(stamp(nowMs()))[0]);
+    const { response } = stream;
+    const frame = BEFORE_STAMP + stamp(nowMs()) + AFTER_STAMP;
+    response.socket?.write(`${frame.length.toString(16)}\r\n${frame}\r\n`, "latin1");
     stream.left -= 1;
     if (stream.left > 0) continue;
     slot.delete(stream);
-    stream.response.end(stream.last);
+    response.end(stream.last);
   }
 }
 
