@@ -39,7 +39,8 @@ export interface RunDescription {
   runId: string;
   agentId: string;
   status: "running" | "waiting" | "finished" | "failed" | "cancelled";
-  startedAt: string;
+  /** How often it was restarted: each time its events begin anew. */
+  generation: number;
   /** Absent once the run's object is gone. */
   eventCount?: number;
   pendingToolCalls: { toolCallId: string; toolName: string }[];

@@ -89,6 +89,29 @@ test("a connection that stays broken is said, and mended by hand", async (contex
   assert.equal((await visitor.turns())[1].split(" ").length, 40);
 });
 
+test("what a run said before it was restarted gives way to what it says now", async () => {
+  const visitor = await shared.visit();
+  const { page } = visitor;
+  await visitor.say("Write 40 words slowly");
+  await page.locator(".answer").filter({ hasText: "A run begins" }).waitFor();
+  // As the server answers once it has restarted a run; nothing outside it can make it do so.
+  const ids = { threadId: "t", runId: "r" };
+  const events = [
+    { type: "RUN_STARTED", ...ids },
+    { type: "TEXT_MESSAGE_START", messageId: "anew", role: "assistant" },
+    { type: "TEXT_MESSAGE_CONTENT", messageId: "anew", delta: "Once more." },
+    { type: "TEXT_MESSAGE_END", messageId: "anew" },
+    { type: "RUN_FINISHED", ...ids },
+  ];
+  const json = { ...ids, status: "running", generation: 1, eventCount: 0, pendingToolCalls: [] };
+  await page.route(/\/runs\/[^/]+\?/, (route) => route.fulfill({ json }));
+  const body = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+  await page.route(/\/runs\/[^/]+\/events/, (route) => route.fulfill({ contentType: "text/event-stream", body }));
+  await page.getByRole("button", { name: "Reconnect" }).click();
+  await visitor.idle();
+  assert.deepEqual(await visitor.turns(), ["Write 40 words slowly", "Once more."]);
+});
+
 test("threads are listed, searched, renamed and deleted", async () => {
   const visitor = await shared.visit();
   const { page } = visitor;

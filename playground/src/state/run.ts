@@ -57,6 +57,9 @@ export class Run {
   private readonly tools = new AbortController();
   /** Calls this page has taken up. */
   private readonly taken = new Set<string>();
+  /** Messages and calls it brought. */
+  private readonly brought = new Set<string>();
+  private generation = 0;
   private connection: Connection | undefined;
   private address: string | undefined;
   private isCancelled = false;
@@ -150,7 +153,12 @@ export class Run {
     else this.end(status === "cancelled" ? "cancelled" : "finished");
   }
 
-  private beginReplay({ eventCount = 0, pendingToolCalls }: RunDescription): void {
+  private beginReplay({ eventCount = 0, generation, pendingToolCalls }: RunDescription): void {
+    if (generation !== this.generation) {
+      // A run that was restarted says other things, under other ids: what it had said before does not count.
+      this.items.value = this.items.value.filter(({ id }) => !this.brought.has(id));
+      this.generation = generation;
+    }
     this.frames.length = 0;
     this.frameCount.value = 0;
     this.replay = { left: eventCount, pending: new Set(pendingToolCalls.map(({ toolCallId }) => toolCallId)) };
@@ -174,14 +182,16 @@ export class Run {
   }
 
   private hear(event: BaseEvent): void {
-    this.items.value = after(this.items.value, event);
-    const { toolCallId, message, code, outcome, usage } = event as BaseEvent & {
+    const { toolCallId, messageId, message, code, outcome, usage } = event as BaseEvent & {
       toolCallId?: string;
+      messageId?: string;
       message?: string;
       code?: string;
       outcome?: { type: string };
       usage?: Partial<Usage>[];
     };
+    for (const id of [toolCallId, messageId]) if (id && event.type.endsWith("_START")) this.brought.add(id);
+    this.items.value = after(this.items.value, event);
     if (event.type === EventType.TEXT_MESSAGE_CONTENT) this.note({ firstTextMs: this.elapsedMs() });
     if (event.type === EventType.TOOL_CALL_END && toolCallId && this.isWaiting(toolCallId)) void this.execute(toolCallId);
     if (event.type === EventType.RUN_FINISHED) {
