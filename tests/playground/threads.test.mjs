@@ -89,6 +89,21 @@ test("a connection that stays broken is said, and mended by hand", async (contex
   assert.equal((await visitor.turns())[1].split(" ").length, 40);
 });
 
+test("an answer given while the line is down arrives when it is mended", async (context) => {
+  const line = await Line.to(shared.worker);
+  context.after(() => line.close());
+  const visitor = await shared.visit({ origin: line.origin });
+  const { page } = visitor;
+  await visitor.say('Ask for confirmation: "Shall I?"');
+  await page.getByRole("alertdialog").waitFor();
+  line.cut();
+  await page.getByRole("button", { name: "Yes, go ahead" }).click();
+  await page.locator(".run-footer").getByText("Reconnecting").waitFor();
+  line.mend();
+  await visitor.idle();
+  assert.match((await visitor.turns()).at(-1), /"confirmed":true/);
+});
+
 test("what a run said before it was restarted gives way to what it says now", async () => {
   const visitor = await shared.visit();
   const { page } = visitor;

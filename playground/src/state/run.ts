@@ -2,7 +2,7 @@
 
 import { EventType, type BaseEvent, type RunAgentInput, type UserMessage } from "@ag-ui/core";
 import { signal, type Signal } from "@preact/signals";
-import { Refusal, cancelRun, describeRun, type RunDescription } from "../api.ts";
+import { Refusal, cancelRun, describeRun, postResult, type RunDescription } from "../api.ts";
 import { followRun, openRun, type Connection, type Hearer } from "../connection.ts";
 import type { Frame } from "../frames.ts";
 import { explain, explainRunError, type Problem } from "../problems.ts";
@@ -219,11 +219,23 @@ export class Run {
       .catch((error: unknown) => ({ error: error instanceof Error ? error.message : String(error) }));
     if (signal.aborted) return;
     this.mark(toolCallId, "running");
-    try {
-      await this.connection?.sendResult(this.runId, toolCallId, result);
-    } catch (error) {
-      this.rejected(toolCallId, error);
+    await this.send(toolCallId, result);
+  }
+
+  /** A person's answer must not be lost with a line that is down for a moment. */
+  private async send(toolCallId: string, result: unknown): Promise<void> {
+    for (const delayMs of [0, ...RETRY_DELAYS_MS]) {
+      if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+      try {
+        const { connection } = this;
+        await (connection ? connection.sendResult(this.runId, toolCallId, result) : postResult(this.runId, toolCallId, { result }));
+        return;
+      } catch (error) {
+        if (error instanceof Refusal) return this.rejected(toolCallId, error);
+      }
     }
+    // It is asked for again once the stream can be read again.
+    this.taken.delete(toolCallId);
   }
 
   /** A result came too late, or second: what the run says counts, so this is only shown. */
