@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -120,4 +121,39 @@ fn the_changelog_knows_the_version() {
         version == "0.1.0" || text.contains(&format!("## {version}")),
         "{version} has no entry"
     );
+}
+
+/// The names of grave log lines that a source writes.
+fn grave_lines(source: &str) -> Vec<String> {
+    let after_level = source.split("Level::Error,").skip(1);
+    let names = after_level.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
+    names.map(str::to_owned).collect()
+}
+
+fn sources(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let read = |path: PathBuf| {
+        if path.is_dir() {
+            sources(&path)
+        } else {
+            vec![fs::read_to_string(path).unwrap()]
+        }
+    };
+    entries.flat_map(read).collect()
+}
+
+#[test]
+fn operators_are_told_of_every_grave_log_line() {
+    let text = fs::read_to_string(root().join("docs/operate.md")).unwrap();
+    let table = text.split("| Event | Means |").nth(1).unwrap();
+    let rows = table
+        .lines()
+        .take_while(|line| line.is_empty() || line.starts_with('|'));
+    let cells: Vec<&str> = rows.filter_map(|row| row.split('|').nth(1)).collect();
+    let told: BTreeSet<String> = quoted(&cells.join(" ")).into_iter().collect();
+    let written: BTreeSet<String> = sources(&root().join("src"))
+        .iter()
+        .flat_map(|source| grave_lines(source))
+        .collect();
+    assert_eq!(told, written);
 }
