@@ -2,11 +2,13 @@
 
 PORT ?= 8787
 WHERE ?= --remote
+SECONDS ?= 600
+SEED ?= 1
 
 export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
 
-.PHONY: dev test test-matrix test-proxy test-mastra test-openapi test-playground test-guides test-examples build size instructions bench deploy reindex try-provider setup
+.PHONY: dev test test-matrix test-proxy test-mastra test-openapi test-playground test-guides test-examples build size instructions bench deploy reindex try-provider setup fuzz
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
@@ -65,6 +67,10 @@ try-provider: build
 ## build/index.js and build/index_bg.wasm, and the playground in dist/
 build: setup
 	node scripts/build.mjs
+
+## Changed input against every reader of it, for SECONDS
+fuzz: setup
+	FUZZ_SECONDS=$(SECONDS) FUZZ_SEED=$(SEED) cargo test --release --test fuzz -- --nocapture
 
 ## What the Worker weighs
 size: build
