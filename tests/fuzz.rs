@@ -6,6 +6,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "a test that cannot go on fails, and runs natively"
