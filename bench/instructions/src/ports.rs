@@ -11,16 +11,18 @@ use futures::task::noop_waker;
 use io_bridge::binding::{protobuf, sse};
 use io_bridge::config::AgentConfig;
 use io_bridge::protocol::event::Event;
-use io_bridge::protocol::id::{MessageId, ObjectAddress};
+use io_bridge::protocol::id::{AgentId, MessageId, ObjectAddress};
 use io_bridge::protocol::input::RunAgentInput;
 use io_bridge::provider::{HttpRequest, ModelTarget, Secret};
+use io_bridge::run::journal::RunRecord;
+use io_bridge::run::keeper::Keeper;
 use io_bridge::run::mcp_lists::McpLists;
 use io_bridge::run::ports::{
-    Clock, EventSink, HttpBody, HttpClient, HttpError, HttpResponse, IdSource, Level, Log, OutboxFull, Ports,
-    ViewersGone,
+    Clock, EventSink, HttpBody, HttpClient, HttpError, HttpResponse, IdSource, Level, Log, ObjectStorage,
+    OutboxFull, Ports, SqlValue, StorageFault, ViewersGone,
 };
 use io_bridge::run::{RunControl, RunSetup, plan, run};
-use io_bridge::store::{Database, DatabaseError, EndRun, PersistentRun, Row, Statement};
+use io_bridge::store::{Database, DatabaseError, EndRun, PersistentRun, Quota, Row, Statement};
 use io_bridge::tool::toolbox::ServerTools;
 use serde_json::Value;
 
@@ -34,11 +36,20 @@ pub enum Encoding {
     Protobuf,
 }
 
-#[derive(Default)]
 struct Upstream {
     answers: RefCell<VecDeque<Body>>,
     lists: McpLists,
     ids: Cell<u32>,
+    keeper: Keeper<NoStorage>,
+}
+
+/// The runs here are not durable, and over at once: nothing is kept of them.
+struct NoStorage;
+
+impl ObjectStorage for NoStorage {
+    fn exec(&self, sql: &'static str, _: Vec<SqlValue>) -> Result<Vec<Vec<SqlValue>>, StorageFault> {
+        Err(StorageFault(format!("nobody waits for {sql}")))
+    }
 }
 
 /// Pieces of an answer, the last one first.
@@ -104,6 +115,7 @@ impl Ports for Upstream {
     type Clock = Self;
     type Ids = Self;
     type Log = Self;
+    type Storage = NoStorage;
 
     fn http(&self) -> &Self {
         self
@@ -131,6 +143,10 @@ impl Ports for Upstream {
 
     fn mcp_lists(&self) -> &McpLists {
         &self.lists
+    }
+
+    fn keeper(&self) -> &Keeper<NoStorage> {
+        &self.keeper
     }
 
     fn keep_undelivered(&self, _run: &PersistentRun, _end: &EndRun) -> Result<(), OutboxFull> {
@@ -163,6 +179,10 @@ impl EventSink for Sink {
 
     fn push_keep_alive(&mut self) {}
 
+    fn commit(&mut self) -> Result<u64, StorageFault> {
+        Ok(0)
+    }
+
     async fn flush(&mut self) -> Result<(), ViewersGone> {
         self.sent.bytes.set(self.sent.bytes.get() + self.frames.len());
         self.frames.clear();
@@ -187,17 +207,35 @@ pub fn play(agent: AgentConfig, body: &Value, answers: Vec<Vec<u8>>, encoding: E
             base_url: "https://upstream.test/v1".to_owned(),
             api_key: Some(Secret::new("key")),
             model: agent.model.clone(),
+            headers: vec![],
+            query: vec![],
+            wants_reasoning: false,
         },
         tools: ServerTools::default(),
         owner: None,
         object: ObjectAddress::from_hex(&"0".repeat(64)).expect("an address"),
         input,
         agent,
+        quota: Quota::default(),
+    };
+    let record = RunRecord {
+        run_id: setup.input.run_id.clone(),
+        thread_id: setup.input.thread_id.clone(),
+        agent_id: AgentId::new(setup.agent.id.as_str()),
+        owner: None,
+        persistence: setup.persistence.clone(),
+        request_id: String::new(),
+        trace: String::new(),
+        started_at_ms: 0,
+        event_retention_ms: None,
+        input: String::new(),
     };
     let pieces = |answer: Vec<u8>| Body(answer.chunks(READ_BYTES).rev().map(<[u8]>::to_vec).collect());
     let upstream = Upstream {
         answers: RefCell::new(answers.into_iter().map(pieces).collect()),
-        ..Upstream::default()
+        lists: McpLists::default(),
+        ids: Cell::default(),
+        keeper: Keeper::new(NoStorage, record),
     };
     let sent = Rc::new(Sent::default());
     let sink = Sink {
