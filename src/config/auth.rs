@@ -8,7 +8,7 @@ use super::ConfigError;
 use super::check::is_secret_name;
 use super::variables::Variables;
 use crate::api::jwt_rules::{Algorithm, JwtRules, KeySource};
-use crate::protocol::id::{ResourceId, check_id};
+use crate::protocol::id::{ResourceId, check_addressable_id};
 
 /// How callers prove who they are. Source: D4.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -178,7 +178,7 @@ fn bearer(wire: BearerWire) -> Result<Vec<BearerToken>, ConfigError> {
 
 fn token((index, wire): (usize, TokenWire)) -> Result<BearerToken, ConfigError> {
     let secret = secret_name(wire.secret, || format!("AUTH.tokens[{index}].secret"), "a token")?;
-    if let Err(fault) = check_id(&wire.owner) {
+    if let Err(fault) = check_addressable_id(&wire.owner) {
         let key = format!("AUTH.tokens[{index}].owner");
         return Err(ConfigError::new(key, fault.to_string(), wire.owner));
     }

@@ -20,6 +20,9 @@ pub enum IdFault {
     /// The text has a control character.
     #[error("must not contain control characters")]
     ControlCharacter,
+    /// The text is `.` or `..`: a URL that names it, in whatever spelling, is taken for another path.
+    #[error("must not be `.` or `..`, which no URL can address")]
+    Dots,
 }
 
 /// Checks the shape every client-chosen id has.
@@ -38,8 +41,19 @@ pub fn check_id(text: &str) -> Result<(), IdFault> {
     }
 }
 
+/// Checks an id that routes address.
+///
+/// # Errors
+/// The first [`IdFault`] found.
+pub fn check_addressable_id(text: &str) -> Result<(), IdFault> {
+    if matches!(text, "." | "..") {
+        return Err(IdFault::Dots);
+    }
+    check_id(text)
+}
+
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident by $check:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(transparent)]
@@ -56,7 +70,7 @@ macro_rules! ids {
             /// # Errors
             /// [`IdFault`] when the text is not of an id's shape.
             pub fn parse(text: &str) -> Result<Self, IdFault> {
-                check_id(text).map(|()| Self(text.into()))
+                $check(text).map(|()| Self(text.into()))
             }
 
             /// The text of the id.
@@ -81,17 +95,17 @@ macro_rules! ids {
 
 ids! {
     /// One run, as its client named it; unique per owner (D12).
-    RunId;
+    RunId by check_addressable_id;
     /// One conversation. The empty id is legal on `POST /run` only and always stateless (2.1).
-    ThreadId;
+    ThreadId by check_addressable_id;
     /// One message of a thread, on the wire and stored alike.
-    MessageId;
+    MessageId by check_id;
     /// One call of a tool; ours are `tc_` + object address + `_` + counter (D17).
-    ToolCallId;
+    ToolCallId by check_id;
     /// One configured agent.
-    AgentId;
+    AgentId by check_id;
     /// An owner: the id a thread or a run belongs to.
-    ResourceId;
+    ResourceId by check_addressable_id;
 }
 
 /// Address of the Durable Object a run lives in: the 32 bytes of its platform id. Source: D17.
@@ -231,6 +245,17 @@ mod tests {
             RunId::parse(&"é".repeat(512)).map(|id| id.as_str().len()),
             Ok(1024)
         );
+    }
+
+    #[test]
+    fn ids_of_paths_are_not_what_a_url_takes_for_another_path() {
+        for dots in [".", ".."] {
+            assert_eq!(RunId::parse(dots), Err(IdFault::Dots));
+            assert_eq!(ThreadId::parse(dots), Err(IdFault::Dots));
+            assert_eq!(ResourceId::parse(dots), Err(IdFault::Dots));
+            assert_eq!(MessageId::parse(dots), Ok(MessageId::new(dots)));
+        }
+        assert_eq!(ThreadId::parse("..."), Ok(ThreadId::new("...")));
     }
 
     #[test]

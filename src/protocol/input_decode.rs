@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::decode::{InputError, Object, Path, Report, Warning};
 use super::forwarded_props::ForwardedProps;
 use super::forwarded_props_decode::decode_forwarded_props;
-use super::id::{RunId, ThreadId, check_id};
+use super::id::{RunId, ThreadId, check_addressable_id};
 use super::input::{ContextEntry, RunAgentInput};
 use super::message_decode::decode_messages;
 use super::tool::Tool;
@@ -92,7 +92,7 @@ fn decode_version(object: &mut Object<'_>, report: &mut Report) -> Result<bool, 
 fn decode_thread_id(object: &mut Object<'_>, report: &mut Report) -> ThreadId {
     let text = object.string("threadId", report);
     if !text.is_empty()
-        && let Err(fault) = check_id(&text)
+        && let Err(fault) = check_addressable_id(&text)
     {
         report.issue(object.path("threadId"), &fault.to_string());
     }
