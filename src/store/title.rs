@@ -32,11 +32,12 @@ pub(super) fn provisional_title(messages: &[Message]) -> String {
         .unwrap_or_else(|| NO_TEXT.to_owned())
 }
 
-/// Line breaks and runs of blanks become one blank each.
+/// Line breaks and runs of blanks and control characters become one blank each.
 fn cut_at_word(text: &str) -> String {
     let mut title = String::new();
     let mut char_count = 0;
-    for word in text.split_whitespace() {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    for word in words.filter(|word| !word.is_empty()) {
         let word_char_count = word.chars().count();
         if title.is_empty() {
             title.extend(word.chars().take(TITLE_MAX_CHARS));
@@ -70,6 +71,10 @@ mod tests {
             title_of(json!("  What is\n\nthe weather? ")),
             "What is the weather?"
         );
+        assert_eq!(
+            title_of(json!("\u{0}Red\u{1b}[31m\u{7f}\u{85}alert\u{0}")),
+            "Red [31m alert"
+        );
         let fifty = format!("{} {}", "a".repeat(24), "b".repeat(25));
         assert_eq!(title_of(json!(fifty)), fifty);
         assert_eq!(title_of(json!(format!("{fifty}c"))), "a".repeat(24));
@@ -82,6 +87,7 @@ mod tests {
         let picture = json!([{"type": "image", "source": {"type": "url", "value": "https://x.test/a.png"}}]);
         assert_eq!(title_of(picture), "New chat");
         assert_eq!(title_of(json!(" \n")), "New chat");
+        assert_eq!(title_of(json!("\u{0}\u{7}")), "New chat");
         assert_eq!(provisional_title(&[]), "New chat");
     }
 }
