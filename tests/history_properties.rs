@@ -1,5 +1,6 @@
 //! Random conversations of both kinds of client, held against a plain reference of the rules (contract 2.3, 2.6) and
-//! against what must be true of every history. A failing seed is printed; `SEED=<n>` runs that one alone.
+//! against what must be true of every history, after every step. A failing seed is printed; `SEED=<n>` runs that one
+//! alone, `CONVERSATIONS=<n>` as many as wanted.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,12 +18,14 @@ mod reference;
 #[expect(dead_code, reason = "shared with other test crates")]
 mod sqlite;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::num::NonZero;
+use std::thread::available_parallelism;
 
 use chat::*;
 use futures::executor::block_on;
 use io_bridge::protocol::id::{ResourceId, ThreadId, ToolCallId};
-use io_bridge::protocol::message::Message;
+use io_bridge::protocol::message::{Content, Message, MessageBody};
 use io_bridge::protocol::thread::{MessageForm, MessageListRequest, Page};
 use io_bridge::store::{BeginRun, EndRun, Lookup, PersistentRun, Store};
 use reference::{Reference, ReferenceRun, call_answered, calls_made};
@@ -30,8 +33,15 @@ use serde_json::Value;
 use sqlite::Sqlite;
 
 /// Unless `CONVERSATIONS` says otherwise.
-const CONVERSATIONS: u64 = 200;
-const STEPS: usize = 14;
+const CONVERSATIONS: u64 = 10_000;
+
+/// Starts and ends of a conversation; one in [`LONG_EVERY`] is long.
+const STEPS: usize = 7;
+const LONG_STEPS: usize = 24;
+const LONG_EVERY: u64 = 16;
+
+/// From this many conversations on, chance leaves out nothing.
+const ENOUGH: u64 = 500;
 
 /// SplitMix64.
 struct Random(u64);
@@ -70,11 +80,48 @@ struct Conversation<'a> {
     /// Whether the client sends its whole list, or only what is new.
     sends_all: bool,
     next_id: usize,
-    run_count: usize,
-    retry_count: usize,
-    /// Lists sent before; a client may go back to one.
+    counts: Counts,
+    /// Lists sent before; another tab may still show one.
     earlier: Vec<Vec<Message>>,
+    /// Ids at the last look, in order.
+    seen: Vec<String>,
+    /// Calls at the last look, and their states.
+    seen_calls: Vec<(String, &'static str)>,
 }
+
+/// What was played, by name.
+#[derive(Default)]
+struct Counts(BTreeMap<&'static str, u64>);
+
+impl Counts {
+    fn add(&mut self, what: &'static str) {
+        self.add_all(what, 1);
+    }
+
+    fn add_all(&mut self, what: &'static str, count: u64) {
+        *self.0.entry(what).or_default() += count;
+    }
+}
+
+/// Everything a conversation may hold: the test fails if chance never makes one of them.
+const KINDS: [&str; 16] = [
+    "calls answered out of place",
+    "calls answered under an id that is taken",
+    "calls answered by a next run",
+    "calls interrupted",
+    "calls left to a next run",
+    "concurrent starts",
+    "edits and regenerations",
+    "ends sent twice",
+    "equal texts under a new id",
+    "lists read and sent back",
+    "lists with a gap or an aside",
+    "runs",
+    "starts sent twice",
+    "starts by another tab",
+    "starts with a window",
+    "user messages changed in place",
+];
 
 impl<'a> Conversation<'a> {
     fn new(seed: u64, sqlite: &'a Sqlite) -> Self {
@@ -87,9 +134,10 @@ impl<'a> Conversation<'a> {
             reference: Reference::default(),
             live: Vec::new(),
             next_id: 0,
-            run_count: 0,
-            retry_count: 0,
+            counts: Counts::default(),
             earlier: Vec::new(),
+            seen: Vec::new(),
+            seen_calls: Vec::new(),
         }
     }
 
@@ -107,48 +155,87 @@ impl<'a> Conversation<'a> {
         };
         if self.random.one_in(6) && !self.earlier.is_empty() {
             list = self.earlier[self.random.below(self.earlier.len())].clone();
+            self.counts.add("starts by another tab");
         }
+        self.change(&mut list);
+        self.answer_calls(&mut list);
+        if list.is_empty() || !self.random.one_in(4) {
+            list.push(self.question());
+        }
+        let list = without_repeats(list);
+        self.earlier.push(list.clone());
+        list
+    }
+
+    fn change(&mut self, list: &mut Vec<Message>) {
         if self.random.one_in(4) {
             // Edit or regenerate: everything from some message on is gone.
             let kept = self.random.below(list.len() + 1);
+            if kept < list.len() {
+                self.counts.add("edits and regenerations");
+            }
             list.truncate(kept);
         }
         if self.random.one_in(8) && !list.is_empty() {
             list.remove(self.random.below(list.len()));
+            self.counts.add("lists with a gap or an aside");
         }
         if self.random.one_in(8) && !list.is_empty() {
             let at = self.random.below(list.len());
             let aside = user(&self.fresh("aside"));
             list.insert(at, aside);
+            self.counts.add("lists with a gap or an aside");
         }
         if self.random.one_in(6) && !list.is_empty() {
             let at = self.random.below(list.len());
             let text = self.fresh("changed ");
             if list[at].role() == "user" {
                 list[at] = user_saying(list[at].id.as_str(), &text);
+                self.counts.add("user messages changed in place");
             }
         }
+    }
+
+    /// Results of calls that earlier runs left to this one, some of them.
+    fn answer_calls(&mut self, list: &mut Vec<Message>) {
         for call in sorted(self.reference.open_calls()) {
             if self.random.one_in(2) {
                 let id = match self.random.below(6) {
-                    0 => self.some_id(),
+                    0 => {
+                        self.counts.add("calls answered under an id that is taken");
+                        self.some_id()
+                    }
                     _ => self.fresh("t"),
                 };
                 let at = if self.random.one_in(4) {
+                    self.counts.add("calls answered out of place");
                     self.random.below(list.len() + 1)
                 } else {
                     list.len()
                 };
                 list.insert(at, answering(&id, &call, &format!("answer {id}")));
+                self.counts.add("calls answered by a next run");
             }
         }
-        if list.is_empty() || !self.random.one_in(4) {
-            let new = self.fresh("u");
-            list.push(user(&new));
+    }
+
+    /// A new user message; sometimes it says what another has said.
+    fn question(&mut self) -> Message {
+        let new = self.fresh("u");
+        let visible = self.reference.visible();
+        let said = visible.iter().find_map(|message| match &message.body {
+            MessageBody::User {
+                content: Content::Text(text),
+            } => Some(text),
+            _ => None,
+        });
+        match said {
+            Some(text) if self.random.one_in(4) => {
+                self.counts.add("equal texts under a new id");
+                user_saying(&new, text)
+            }
+            _ => user(&new),
         }
-        let list = without_repeats(list);
-        self.earlier.push(list.clone());
-        list
     }
 
     /// An id that is taken, if there is one.
@@ -162,15 +249,21 @@ impl<'a> Conversation<'a> {
 
     fn begin(&mut self) {
         let list = self.list();
-        self.run_count += 1;
+        self.counts.add("runs");
+        if !self.live.is_empty() {
+            self.counts.add("concurrent starts");
+        }
         let run_id = self.fresh("r");
         let last_messages = [0, 1, 3, 8, 40][self.random.below(5)];
         let start = BeginRun {
             last_messages,
             ..begin(&run_id, list.clone())
         };
+        if last_messages < 40 {
+            self.counts.add("starts with a window");
+        }
         if self.random.one_in(6) {
-            self.retry_count += 1;
+            self.counts.add("starts sent twice");
             self.sqlite.lose_next_answer();
             block_on(Store::new(self.sqlite).begin_run(start.clone())).unwrap_err();
         }
@@ -204,8 +297,11 @@ impl<'a> Conversation<'a> {
             produced.push(calling(&self.fresh("a"), &names));
             for call in &calls {
                 match self.random.below(4) {
-                    0 => pending.push(call.clone()),
-                    1 => {}
+                    0 => {
+                        self.counts.add("calls left to a next run");
+                        pending.push(call.clone());
+                    }
+                    1 => self.counts.add("calls interrupted"),
                     _ => produced.push(answering(&self.fresh("m"), call, "{}")),
                 }
             }
@@ -220,8 +316,10 @@ impl<'a> Conversation<'a> {
                 .collect(),
             ..finished(produced.clone())
         };
-        for _ in 0..1 + self.random.below(2) {
-            end(self.sqlite, &run, ended.clone());
+        end(self.sqlite, &run, ended.clone());
+        if self.random.one_in(2) {
+            self.counts.add("ends sent twice");
+            end(self.sqlite, &run, ended);
         }
         self.reference.end(&reference_run, &produced, &pending);
     }
@@ -240,42 +338,51 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Ids and order, cheap enough for every step.
-    fn check_order(&self) {
-        let expected = self.reference.visible();
-        assert_eq!(visible(self.sqlite), ids(&expected));
+    /// What holds after every step.
+    fn check(&mut self) {
+        let all = self.page(MessageForm::AgUi, 500, 0);
+        let messages: Vec<Message> = all.items.into_iter().map(message).collect();
+        assert_eq!(messages, self.reference.visible());
+        let ids: Vec<String> = messages.iter().map(|message| message.id.to_string()).collect();
+        let now: HashSet<&str> = ids.iter().map(String::as_str).collect();
+        assert_eq!(now.len(), ids.len(), "an id twice");
+        let before: HashSet<&str> = self.seen.iter().map(String::as_str).collect();
+        let stayed: Vec<&String> = self.seen.iter().filter(|id| now.contains(id.as_str())).collect();
+        let known: Vec<&String> = ids.iter().filter(|id| before.contains(id.as_str())).collect();
+        assert_eq!(stayed, known, "the order changed");
+        self.check_calls(&messages);
+        self.seen = ids;
     }
 
-    fn check_messages(&self) {
-        let all = self.page(MessageForm::AgUi, 500, 0);
-        let messages: Vec<Message> = all.items.iter().cloned().map(message).collect();
-        assert_eq!(messages, self.reference.visible());
-        let ids: HashSet<&str> = messages.iter().map(|message| message.id.as_str()).collect();
-        assert_eq!(ids.len(), messages.len(), "an id twice");
-        self.check_calls(&messages);
+    /// Nothing is stored that no client and no run has made, once each.
+    fn check_growth(&self) {
+        let count = |sql: &str| serde_json::from_str::<[u64; 1]>(&self.sqlite.rows(sql)[0]).unwrap()[0];
+        let made = u64::try_from(self.reference.message_count()).unwrap();
+        assert_eq!(count("SELECT count(*) FROM messages"), made);
+        assert_eq!(count("SELECT count(*) FROM message_pieces"), 0);
+        assert_eq!(count("SELECT count(*) FROM threads"), 1);
     }
 
     /// Pages of any size join to the whole.
     fn check_pages(&mut self) {
-        for form in [MessageForm::AgUi, MessageForm::Mastra] {
-            let whole = self.page(form, 500, 0);
-            let limit = 3 + self.random.below(8);
-            let mut pages: Vec<Vec<Value>> = Vec::new();
-            for offset in (0..whole.items.len()).step_by(limit) {
-                let (limit, offset) = (u32::try_from(limit).unwrap(), u64::try_from(offset).unwrap());
-                pages.push(self.page(form, limit, offset).items);
-            }
-            pages.reverse();
-            assert_eq!(pages.concat(), whole.items, "pages of {limit}");
-            assert_eq!(whole.total, u64::try_from(whole.items.len()).unwrap());
+        let form = [MessageForm::AgUi, MessageForm::Mastra][self.random.below(2)];
+        let whole = self.page(form, 500, 0);
+        let limit = 3 + self.random.below(8);
+        let mut pages: Vec<Vec<Value>> = Vec::new();
+        for offset in (0..whole.items.len()).step_by(limit) {
+            let (limit, offset) = (u32::try_from(limit).unwrap(), u64::try_from(offset).unwrap());
+            pages.push(self.page(form, limit, offset).items);
         }
+        pages.reverse();
+        assert_eq!(pages.concat(), whole.items, "pages of {limit}");
+        assert_eq!(whole.total, u64::try_from(whole.items.len()).unwrap());
     }
 
     /// Every call is shown once: answered, pending or interrupted.
-    fn check_calls(&self, messages: &[Message]) {
+    fn check_calls(&mut self, messages: &[Message]) {
         let answered: HashSet<String> = messages.iter().filter_map(call_answered).collect();
         let open = self.reference.open_calls();
-        let expected: Vec<(String, &str)> = messages
+        let expected: Vec<(String, &'static str)> = messages
             .iter()
             .flat_map(calls_made)
             .map(|call| {
@@ -289,6 +396,9 @@ impl<'a> Conversation<'a> {
                 (call, state)
             })
             .collect();
+        if expected == self.seen_calls {
+            return;
+        }
         let mut shown = Vec::new();
         for row in self.page(MessageForm::Mastra, 500, 0).items {
             for part in row["content"]["parts"].as_array().unwrap() {
@@ -312,16 +422,23 @@ impl<'a> Conversation<'a> {
             }
         }
         assert_eq!(shown, expected);
+        self.seen_calls = expected;
     }
 
     /// The list a client read, sent back: nothing doubles, nothing moves, nothing is hidden.
     fn feed_back(&mut self) {
         let before = self.page(MessageForm::AgUi, 500, 0).items;
+        if before.is_empty() {
+            return;
+        }
+        self.counts.add("lists read and sent back");
         let back: Vec<Message> = before.iter().cloned().map(message).collect();
         let run_id = self.fresh("back");
         let run = begun(self.sqlite, begin(&run_id, back.clone()));
+        let expected = self.reference.begin(&run_id, &back, 40);
         assert_eq!(run.model_input, back);
         end(self.sqlite, &run, finished(Vec::new()));
+        self.reference.end(&expected, &[], &[]);
         assert_eq!(self.page(MessageForm::AgUi, 500, 0).items, before);
     }
 
@@ -329,6 +446,31 @@ impl<'a> Conversation<'a> {
         let (store, owner) = (Store::new(self.sqlite), ResourceId::new(OWNER));
         block_on(store.delete_thread(&ThreadId::new("t"), Some(&owner), START_MS)).unwrap();
         assert_eq!(self.sqlite.rows("SELECT id FROM messages"), Vec::<String>::new());
+    }
+
+    fn play(mut self) -> Counts {
+        let is_long = self.seed.is_multiple_of(LONG_EVERY);
+        for _ in 0..if is_long { LONG_STEPS } else { STEPS } {
+            let may_begin = self.live.len() < 3;
+            if self.live.is_empty() || may_begin && self.random.one_in(3) {
+                self.begin();
+            } else {
+                self.end();
+            }
+            self.check();
+            if self.random.one_in(12) {
+                self.feed_back();
+            }
+        }
+        while !self.live.is_empty() {
+            self.end();
+            self.check();
+        }
+        self.check_growth();
+        self.check_pages();
+        self.feed_back();
+        self.delete();
+        self.counts
     }
 }
 
@@ -346,39 +488,55 @@ fn without_repeats(list: Vec<Message>) -> Vec<Message> {
         .collect()
 }
 
-fn conversation_count() -> u64 {
-    std::env::var("CONVERSATIONS").map_or(CONVERSATIONS, |count| count.parse().unwrap())
+/// The conversations to play, in as many shares as there are threads to play them.
+fn shares() -> Vec<Vec<u64>> {
+    if let Ok(seed) = std::env::var("SEED") {
+        return vec![vec![seed.parse().unwrap()]];
+    }
+    let count = std::env::var("CONVERSATIONS").map_or(CONVERSATIONS, |count| count.parse().unwrap());
+    let share_count = u64::try_from(available_parallelism().map_or(1, NonZero::get)).unwrap();
+    let share = |first| (first..count).step_by(usize::try_from(share_count).unwrap());
+    (0..share_count).map(|first| share(first).collect()).collect()
 }
 
 #[test]
 fn every_conversation_follows_the_rules() {
-    let seeds = match std::env::var("SEED") {
-        Ok(seed) => vec![seed.parse().unwrap()],
-        Err(_) => (0..conversation_count()).collect::<Vec<u64>>(),
-    };
-    let (seed_count, mut run_count, mut retry_count) = (seeds.len(), 0, 0);
-    let sqlite = Sqlite::new();
-    for seed in seeds {
-        let _seed = Seed(seed);
-        let mut conversation = Conversation::new(seed, &sqlite);
-        for _ in 0..STEPS {
-            let may_begin = conversation.live.len() < 3;
-            if conversation.live.is_empty() || may_begin && conversation.random.one_in(3) {
-                conversation.begin();
-            } else {
-                conversation.end();
+    let play_share = |seeds: Vec<u64>| {
+        let sqlite = Sqlite::new();
+        let mut counts = Counts::default();
+        for seed in seeds {
+            let _seed = Seed(seed);
+            for (what, count) in Conversation::new(seed, &sqlite).play().0 {
+                counts.add_all(what, count);
             }
-            conversation.check_order();
         }
-        while !conversation.live.is_empty() {
-            conversation.end();
+        counts
+    };
+    let shares = shares();
+    let seed_count = u64::try_from(shares.iter().map(Vec::len).sum::<usize>()).unwrap();
+    let mut counts = Counts::default();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = shares
+            .into_iter()
+            .map(|share| scope.spawn(|| play_share(share)))
+            .collect();
+        for thread in threads {
+            for (what, count) in thread.join().unwrap().0 {
+                counts.add_all(what, count);
+            }
         }
-        conversation.check_messages();
-        conversation.check_pages();
-        conversation.feed_back();
-        conversation.delete();
-        run_count += conversation.run_count;
-        retry_count += conversation.retry_count;
+    });
+    println!("{seed_count} conversations");
+    for (what, count) in &counts.0 {
+        println!("{count:>8} {what}");
     }
-    println!("{seed_count} conversations, {run_count} runs, {retry_count} starts sent twice");
+    if seed_count >= ENOUGH {
+        assert_eq!(counts.0.into_keys().collect::<Vec<_>>(), sorted_kinds());
+    }
+}
+
+fn sorted_kinds() -> Vec<&'static str> {
+    let mut kinds = KINDS.to_vec();
+    kinds.sort_unstable();
+    kinds
 }

@@ -57,6 +57,11 @@ impl Reference {
         visible.map(|entry| entry.message.clone()).collect()
     }
 
+    /// Messages that are stored, hidden ones too.
+    pub fn message_count(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Calls among the visible messages that nobody has answered and a run may.
     pub fn open_calls(&self) -> HashSet<String> {
         let made = self.visible().iter().flat_map(calls_made).collect::<Vec<_>>();

@@ -6,8 +6,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
+use std::rc::Rc;
 
 use io_bridge::store::{Database, DatabaseError, Parameter, Row, Statement};
+use rusqlite::config::DbConfig;
 use rusqlite::types::{Value as SqlValue, ValueRef};
 use rusqlite::{Connection, StatementStatus, params_from_iter};
 use serde_json::Value;
@@ -21,12 +23,12 @@ pub struct Sqlite {
     step_count: Cell<u64>,
     fault: RefCell<Option<DatabaseError>>,
     lose_answers: Cell<usize>,
-    plan: RefCell<Vec<String>>,
+    plan: RefCell<Option<Vec<String>>>,
 }
 
 thread_local! {
     /// Plans by SQL text: the schema is one, and no statistics change them.
-    static PLANS: RefCell<HashMap<String, Vec<String>>> = RefCell::default();
+    static PLANS: RefCell<HashMap<String, Rc<[String]>>> = RefCell::default();
 }
 
 impl Sqlite {
@@ -39,6 +41,10 @@ impl Sqlite {
     pub fn migrated(migrations: &[String]) -> Self {
         let connection = Connection::open_in_memory().unwrap();
         connection.set_prepared_statement_cache_capacity(100);
+        // Otherwise each value bound to a column of an index has its statement prepared anew.
+        connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+            .unwrap();
         for migration in migrations {
             connection.execute_batch(migration).unwrap();
         }
@@ -50,7 +56,7 @@ impl Sqlite {
             step_count: Cell::new(0),
             fault: RefCell::new(None),
             lose_answers: Cell::new(0),
-            plan: RefCell::new(Vec::new()),
+            plan: RefCell::new(None),
         }
     }
 
@@ -73,9 +79,9 @@ impl Sqlite {
         self.step_count.take()
     }
 
-    /// Steps of the query plans of all statements since the last call.
+    /// Steps of the query plans of all statements since the last call; the first call only starts to keep them.
     pub fn take_plan(&self) -> Vec<String> {
-        self.plan.take()
+        self.plan.replace(Some(Vec::new())).unwrap_or_default()
     }
 
     /// Every later batch fails with this, until `None`.
@@ -93,6 +99,7 @@ impl Sqlite {
         let connection = self.connection.borrow();
         query(&connection, &Statement::new(sql.to_owned(), Vec::new()))
             .unwrap()
+            .0
             .into_iter()
             .map(|row| Value::Array(row.into_iter().map(|(_, value)| value).collect()).to_string())
             .collect()
@@ -127,9 +134,12 @@ impl Database for Sqlite {
         let mut results = Vec::new();
         for statement in &statements {
             assert_within_limits(statement);
-            self.plan.borrow_mut().extend(known_plan(&transaction, statement));
+            let plan = known_plan(&transaction, statement);
+            if let Some(kept) = &mut *self.plan.borrow_mut() {
+                kept.extend(plan.iter().cloned());
+            }
             // Dropping the transaction rolls back.
-            let rows = query(&transaction, statement).map_err(|error| {
+            let (rows, steps) = query(&transaction, statement).map_err(|error| {
                 let text = error.to_string();
                 match DatabaseError::from_text(&text) {
                     DatabaseError::Unavailable(text) | DatabaseError::Refused(text) => {
@@ -139,8 +149,7 @@ impl Database for Sqlite {
                 }
             })?;
             self.row_count.set(self.row_count.get() + rows.len());
-            self.step_count
-                .set(self.step_count.get() + steps(&transaction, &statement.sql));
+            self.step_count.set(self.step_count.get() + steps);
             results.push(rows);
         }
         transaction.commit().unwrap();
@@ -151,13 +160,15 @@ impl Database for Sqlite {
     }
 }
 
-fn query(connection: &Connection, statement: &Statement) -> rusqlite::Result<Vec<Row>> {
+/// The rows, and the steps SQLite's machine took.
+fn query(connection: &Connection, statement: &Statement) -> rusqlite::Result<(Vec<Row>, u64)> {
     let mut prepared = connection.prepare_cached(&statement.sql)?;
     let names: Vec<String> = prepared.column_names().into_iter().map(str::to_owned).collect();
     let mut rows = prepared.query(params_from_iter(statement.parameters.iter().map(bound)))?;
     let mut result = Vec::new();
     while let Some(row) = rows.next()? {
-        let columns = names.iter().enumerate().map(|(index, name)| {
+        let mut columns = Row::with_capacity(names.len());
+        for (index, name) in names.iter().enumerate() {
             let value = match row.get_ref(index).unwrap() {
                 ValueRef::Null => Value::Null,
                 ValueRef::Integer(number) => number.into(),
@@ -165,17 +176,13 @@ fn query(connection: &Connection, statement: &Statement) -> rusqlite::Result<Vec
                 ValueRef::Text(text) => std::str::from_utf8(text).unwrap().into(),
                 ValueRef::Blob(_) => panic!("no column holds a blob"),
             };
-            (name.clone(), value)
-        });
-        result.push(columns.collect());
+            columns.insert(name.clone(), value);
+        }
+        result.push(columns);
     }
-    Ok(result)
-}
-
-/// Steps of the statement's last execution.
-fn steps(connection: &Connection, sql: &str) -> u64 {
-    let prepared = connection.prepare_cached(sql).unwrap();
-    u64::try_from(prepared.reset_status(StatementStatus::VmStep)).unwrap()
+    drop(rows);
+    let steps = prepared.reset_status(StatementStatus::VmStep);
+    Ok((result, u64::try_from(steps).unwrap()))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "what the D1 binding does")]
@@ -203,12 +210,12 @@ fn assert_within_limits(statement: &Statement) {
     }
 }
 
-fn known_plan(connection: &Connection, statement: &Statement) -> Vec<String> {
+fn known_plan(connection: &Connection, statement: &Statement) -> Rc<[String]> {
     PLANS.with_borrow_mut(|plans| match plans.get(&*statement.sql) {
-        Some(plan) => plan.clone(),
+        Some(plan) => Rc::clone(plan),
         None => {
-            let plan = plan_without_scan(connection, statement);
-            plans.insert(statement.sql.to_string(), plan.clone());
+            let plan: Rc<[String]> = plan_without_scan(connection, statement).into();
+            plans.insert(statement.sql.to_string(), Rc::clone(&plan));
             plan
         }
     })
@@ -219,7 +226,7 @@ fn plan_without_scan(connection: &Connection, statement: &Statement) -> Vec<Stri
         format!("EXPLAIN QUERY PLAN {}", statement.sql),
         statement.parameters.clone(),
     );
-    let rows = query(connection, &explained).unwrap();
+    let (rows, _) = query(connection, &explained).unwrap();
     let plan: Vec<String> = rows
         .iter()
         .map(|row| row.get("detail").and_then(Value::as_str).unwrap().to_owned())
@@ -231,6 +238,7 @@ fn plan_without_scan(connection: &Connection, statement: &Statement) -> Vec<Stri
             "runs",
             "messages",
             "message_pieces",
+            "dropped_attachments",
             "m",
             "r",
             "t",
