@@ -161,6 +161,19 @@ impl Extent {
     }
 }
 
+/// Checks the base64 values of an input that is to be stored without a bucket.
+///
+/// # Errors
+/// 413
+pub fn check_attachments(input: &RunAgentInput, attachment_max_bytes: usize) -> Result<(), ApiError> {
+    let mut attachments = input.messages.iter().flat_map(Message::attachments);
+    if attachments.all(|attachment| attachment.len() <= attachment_max_bytes) {
+        return Ok(());
+    }
+    let sentence = format!("An attachment is larger than {attachment_max_bytes} bytes.");
+    Err(ApiError::part_too_large(sentence))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -188,6 +201,30 @@ mod tests {
 
     fn tool(parameters: Value) -> Value {
         json!({ "tools": [{ "name": "f", "description": "d", "parameters": parameters }] })
+    }
+
+    #[test]
+    fn attachments_are_measured_by_their_base64_text() {
+        let measured = |source: Value, limit: usize| {
+            let content = json!([{ "type": "image", "source": source }]);
+            let message = json!({ "id": "u", "role": "user", "content": content });
+            let body = json!({ "threadId": "t", "runId": "r", "messages": [message] }).to_string();
+            check_attachments(&RunAgentInput::decode(&body).unwrap().input, limit)
+        };
+        let over = ApiError::part_too_large("An attachment is larger than 7 bytes.".to_owned());
+        for large in [
+            json!({ "type": "data", "value": "AAAAAAAA", "mimeType": "image/png" }),
+            json!({ "type": "url", "value": "DATA:,AA" }),
+        ] {
+            assert_eq!(measured(large.clone(), 8), Ok(()));
+            assert_eq!(measured(large, 7), Err(over.clone()));
+        }
+        for elsewhere in [
+            json!({ "type": "url", "value": "https://x.test/a.png" }),
+            json!({ "type": "file", "value": "file-12345678" }),
+        ] {
+            assert_eq!(measured(elsewhere, 0), Ok(()));
+        }
     }
 
     #[test]

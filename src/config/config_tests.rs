@@ -56,6 +56,7 @@ fn without_variables_everything_has_its_default() {
                 concurrent_runs_max_count: 100,
                 tokens_per_day_max_count: 0,
                 stored_max_bytes: 0,
+                attachment_max_bytes: 4_194_304,
             },
             agents: config.agents.clone(),
             tools: BTreeMap::new(),

@@ -133,6 +133,8 @@ pub struct Limits {
     pub tokens_per_day_max_count: usize,
     /// Bytes of one owner's stored messages; 0 = any number.
     pub stored_max_bytes: usize,
+    /// Longest base64 value of a message that is stored without a bucket, in bytes.
+    pub attachment_max_bytes: usize,
 }
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -162,6 +164,7 @@ impl Default for Limits {
             concurrent_runs_max_count: 100,
             tokens_per_day_max_count: 0,
             stored_max_bytes: 0,
+            attachment_max_bytes: 4 * MIB,
         }
     }
 }
@@ -353,6 +356,11 @@ fn limits(vars: Variables<'_>) -> Result<Limits, ConfigError> {
             0..=COUNT_MOST,
         )?,
         stored_max_bytes: vars.count("STORED_MAX_BYTES", default.stored_max_bytes, 0..=COUNT_MOST)?,
+        attachment_max_bytes: vars.count(
+            "ATTACHMENT_MAX_BYTES",
+            default.attachment_max_bytes,
+            0..=body_most,
+        )?,
     })
 }
 

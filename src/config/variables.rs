@@ -222,6 +222,13 @@ pub const VARIABLES: &[Variable] = &[
         unit: "bytes",
         meaning: "Most bytes of one owner's stored messages, looked at when a run starts; 0 = any number. Setting it costs a read of them.",
     },
+    Variable {
+        name: "ATTACHMENT_MAX_BYTES",
+        kind: VariableKind::Integer,
+        default: "4194304",
+        unit: "bytes",
+        meaning: "Longest attachment (base64) of a run that may be stored, without an `ATTACHMENTS` bucket; longer ones are 413.",
+    },
 ];
 
 /// The variables of one deployment. Absent, `null` and undefined are the default.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use wasm_bindgen::JsValue;
 use worker::Env;
 
+use super::bucket::R2;
 use super::database::D1;
 use super::log::ConsoleLog;
 use super::rates;
@@ -20,12 +21,16 @@ use crate::config::{AgentConfig, Auth, Config, ConfigError, LogLevel, VARIABLES}
 use crate::provider::openai_chat::workers_ai::BINDING;
 use crate::provider::{ModelTarget, Secret};
 use crate::run::ports::{Level, Log};
+use crate::store::Store;
 
 /// Name of the D1 binding; without it the deployment keeps no threads.
 const DATABASE_BINDING: &str = "DB";
 
 /// Name of the D1 binding of the search index; without it searches look at titles only.
 const SEARCH_BINDING: &str = "SEARCH";
+
+/// Name of the R2 binding of attachments; without it they stay in the database.
+const ATTACHMENTS_BINDING: &str = "ATTACHMENTS";
 
 /// Name of the Durable Object binding; without it nothing works.
 pub const RUNS_BINDING: &str = "RUNS";
@@ -112,6 +117,17 @@ pub fn secret(env: &Env, name: &str) -> Option<Secret> {
 /// The database, if the deployment has one.
 pub fn database(env: &Env) -> Option<D1> {
     env.d1(DATABASE_BINDING).ok().map(D1::new)
+}
+
+/// The bucket of attachments, if the deployment has one.
+pub fn attachments(env: &Env) -> Option<R2> {
+    env.bucket(ATTACHMENTS_BINDING).ok().map(R2::new)
+}
+
+/// The store of threads, if the deployment has a database.
+pub fn store(env: &Env) -> Option<Store<D1, Option<R2>>> {
+    let database = database(env)?;
+    Some(Store::new(database).with_attachments(attachments(env)))
 }
 
 /// The search index, if the deployment has one; it is of no use without the database it is of.

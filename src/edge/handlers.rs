@@ -23,7 +23,7 @@ use crate::protocol::agent::Agent;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::AgentId;
 use crate::run::ports::{Level, Log};
-use crate::store::{DatabaseError, StoreError};
+use crate::store::{AttachmentError, DatabaseError, StoreError};
 
 /// What the service speaks with threads, in a database or at the default agent's server, and without. Source: contract 9.
 const LEVEL_WITH_THREADS: u8 = 4;
@@ -181,6 +181,9 @@ impl Call<'_> {
             }
             StoreError::Database(DatabaseError::Constraint(detail) | DatabaseError::Refused(detail)) => {
                 (detail.as_str(), ApiError::internal())
+            }
+            StoreError::Attachments(AttachmentError(detail)) => {
+                (detail.as_str(), ApiError::storage_unavailable())
             }
             StoreError::Corrupt(what) => (*what, ApiError::internal()),
         };

@@ -3,6 +3,7 @@
 //! The only place that touches `worker`, `js_sys` and `web_sys`.
 
 mod body;
+mod bucket;
 mod clock;
 mod database;
 mod entry;

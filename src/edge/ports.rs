@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use wasm_bindgen_futures::spawn_local;
 
+use super::bucket::R2;
 use super::clock::PlatformClock;
 use super::database::D1;
 use super::ids::RandomIds;
@@ -26,6 +27,8 @@ pub struct PlatformPorts {
     pub upstreams: Upstreams,
     /// `None` when the deployment has no database.
     pub database: Option<D1>,
+    /// `None` when the deployment has no bucket.
+    pub attachments: Option<R2>,
     /// `None` when the deployment has no search index.
     pub search: Option<D1>,
     /// Where the run's numbers go.
@@ -45,6 +48,7 @@ pub struct PlatformPorts {
 impl Ports for PlatformPorts {
     type Http = Upstreams;
     type Database = D1;
+    type Attachments = Option<R2>;
     type Clock = PlatformClock;
     type Ids = RandomIds;
     type Log = ConsoleLog;
@@ -56,6 +60,10 @@ impl Ports for PlatformPorts {
 
     fn database(&self) -> Option<&D1> {
         self.database.as_ref()
+    }
+
+    fn attachments(&self) -> &Option<R2> {
+        &self.attachments
     }
 
     fn search(&self) -> Option<&D1> {

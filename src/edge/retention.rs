@@ -2,6 +2,7 @@
 
 use worker::Env;
 
+use super::bucket::R2;
 use super::clock::PlatformClock;
 use super::database::D1;
 use super::env;
@@ -14,23 +15,30 @@ use crate::store::{Purge, SearchIndex, Store};
 /// Batches of one occasion; the next goes on where this one stopped.
 const BATCHES_MAX: usize = 50;
 
-/// Deletes what is due. Nothing without a database, or with `RETENTION_DAYS` 0.
+/// Deletes what is due: with `RETENTION_DAYS` idle threads, and in any case what is left over in the bucket. Nothing
+/// without a database.
 pub async fn purge_idle(env: &Env) {
     let log = env::log(env);
     let Ok(settings) = env::settings(env) else {
         log.line(Level::Error, "config_invalid", &[]);
         return;
     };
-    let (Some(retention_ms), Some(database)) = (settings.config.retention_ms, env::database(env)) else {
+    let Some(store) = env::store(env) else {
         return;
     };
-    let store = Store::new(database);
+    if let Some(retention_ms) = settings.config.retention_ms {
+        purge(&store, retention_ms, env, &log).await;
+    }
+    drop_attachments(&store, &log).await;
+}
+
+async fn purge(store: &Store<D1, Option<R2>>, retention_ms: u64, env: &Env, log: &ConsoleLog) {
     let search = env::search(env).map(SearchIndex::new);
     let before_ms = PlatformClock.now_ms().saturating_sub(retention_ms);
     for batch in 1..=BATCHES_MAX {
         match store.purge_idle(before_ms, &RandomIds.token()).await {
             Ok(purged) => {
-                forget(&purged.threads, search.as_ref(), &log).await;
+                forget(&purged.threads, search.as_ref(), log).await;
                 if purged.state == Purge::Complete {
                     log.line(Level::Info, "idle_purged", &[("batchCount", &batch)]);
                     return;
@@ -43,6 +51,19 @@ pub async fn purge_idle(env: &Env) {
         }
     }
     log.line(Level::Warn, "idle_purge_goes_on", &[("batchCount", &BATCHES_MAX)]);
+}
+
+/// Deletes from the bucket what no message refers to any more, also what a crash has left there.
+async fn drop_attachments(store: &Store<D1, Option<R2>>, log: &ConsoleLog) {
+    for _ in 0..BATCHES_MAX {
+        match store.drop_attachments(PlatformClock.now_ms()).await {
+            Ok(Purge::Complete) => return,
+            Ok(Purge::Incomplete) => {}
+            Err(error) => {
+                return log.line(Level::Error, "attachments_not_dropped", &[("error", &error)]);
+            }
+        }
+    }
 }
 
 /// Takes threads that are gone out of the search index.

@@ -14,7 +14,7 @@ use super::stream::describe;
 use crate::api::auth::{Caller, Principal};
 use crate::api::body::{self, THREAD_BODY_MAX_BYTES};
 use crate::api::error::ApiError;
-use crate::api::limits::InputLimits;
+use crate::api::limits::{self, InputLimits};
 use crate::binding::accept::Binding;
 use crate::config::Limits;
 use crate::protocol::forwarded_props::ClientResource;
@@ -54,6 +54,10 @@ impl Call<'_> {
             Some(Principal::Admin) | None => None,
         };
         let persistence = plan::persistence(&agent, &input, principal);
+        let is_stored = persistence != Persistence::Stateless && !input.forwarded_props.read_only;
+        if is_stored && env::attachments(self.env).is_none() {
+            limits::check_attachments(&input, limits.attachment_max_bytes)?;
+        }
         self.check_rates(caller.owner()).await?;
         let call = RunCall::Start(Start {
             agent_id: AgentId::new(agent.id.as_str()),

@@ -215,6 +215,7 @@ impl RunObject {
             upstreams: Upstreams::new(&self.env, trace(run.keeper.run())),
             metrics: Metrics::new(&self.env),
             database: env::database(&self.env),
+            attachments: env::attachments(&self.env),
             search: env::search(&self.env),
             log: self.run_log(run),
             outbox: self.outbox(),

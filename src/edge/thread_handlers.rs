@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use futures::stream;
 
+use super::bucket::R2;
 use super::clock::PlatformClock;
 use super::database::D1;
 use super::env;
@@ -168,6 +169,10 @@ impl Call<'_> {
         {
             self.index_failed(&error);
         }
+        if let Err(error) = self.drop_attachments(&store).await {
+            self.log
+                .line(Level::Warn, "attachments_not_dropped", &[("error", &error)]);
+        }
         Ok(Answer::json(reply::thread_deleted()))
     }
 
@@ -249,7 +254,11 @@ impl Call<'_> {
         )))
     }
 
-    async fn erase_stored(&self, store: &Store<D1>, owner: &ResourceId) -> Result<bool, ApiError> {
+    async fn erase_stored(
+        &self,
+        store: &Store<D1, Option<R2>>,
+        owner: &ResourceId,
+    ) -> Result<bool, ApiError> {
         let mut purge = Purge::Incomplete;
         for _ in 0..ERASURE_MAX_BATCHES {
             let batch = store.erase_owner(owner, &RandomIds.token()).await;
@@ -259,6 +268,10 @@ impl Call<'_> {
             }
         }
         let mut is_complete = purge == Purge::Complete;
+        if is_complete {
+            let dropped = self.drop_attachments(store).await;
+            is_complete = dropped.map_err(|error| self.store_error(&error))? == Purge::Complete;
+        }
         // Last, because a run that was ending may have written while the threads were still there.
         if let (true, Some(index)) = (is_complete, self.search_index()) {
             is_complete = false;
@@ -273,10 +286,20 @@ impl Call<'_> {
         Ok(is_complete)
     }
 
-    fn store(&self) -> Result<Store<D1>, ApiError> {
-        env::database(self.env)
-            .map(Store::new)
-            .ok_or_else(ApiError::persistence_not_configured)
+    /// Deletes from the bucket what no message refers to any more; what is too much for one request goes with the next.
+    async fn drop_attachments(&self, store: &Store<D1, Option<R2>>) -> Result<Purge, StoreError> {
+        let mut purge = Purge::Incomplete;
+        for _ in 0..ERASURE_MAX_BATCHES {
+            purge = store.drop_attachments(PlatformClock.now_ms()).await?;
+            if purge == Purge::Complete {
+                break;
+            }
+        }
+        Ok(purge)
+    }
+
+    fn store(&self) -> Result<Store<D1, Option<R2>>, ApiError> {
+        env::store(self.env).ok_or_else(ApiError::persistence_not_configured)
     }
 
     fn found<T>(&self, lookup: Result<Lookup<T>, StoreError>) -> Result<T, ApiError> {

@@ -218,6 +218,31 @@ impl Content {
     }
 }
 
+impl MediaSource {
+    /// The bytes as text, where they are in the message: base64, or a `data:` URL.
+    fn attachment(&self) -> Option<&str> {
+        match self {
+            Self::Data { value, .. } => Some(value),
+            Self::Url { value, .. } if is_data_url(value) => Some(value),
+            Self::Url { .. } | Self::File { .. } => None,
+        }
+    }
+
+    fn attachment_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Data { value, .. } => Some(value),
+            Self::Url { value, .. } if is_data_url(value) => Some(value),
+            Self::Url { .. } | Self::File { .. } => None,
+        }
+    }
+}
+
+fn is_data_url(value: &str) -> bool {
+    value
+        .get(..5)
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))
+}
+
 impl ContentPart {
     /// The kind of a medium; `None` for text.
     pub fn medium(&self) -> Option<&'static str> {
@@ -229,9 +254,73 @@ impl ContentPart {
             Self::Document(_) => Some("document"),
         }
     }
+
+    fn source(&self) -> Option<&MediaSource> {
+        match self {
+            Self::Text(_) => None,
+            Self::Image(part) | Self::Audio(part) | Self::Video(part) | Self::Document(part) => {
+                Some(&part.source)
+            }
+        }
+    }
+
+    fn source_mut(&mut self) -> Option<&mut MediaSource> {
+        match self {
+            Self::Text(_) => None,
+            Self::Image(part) | Self::Audio(part) | Self::Video(part) | Self::Document(part) => {
+                Some(&mut part.source)
+            }
+        }
+    }
 }
 
 impl Message {
+    /// The bytes its parts hold, as text: base64, or a `data:` URL.
+    pub fn attachments(&self) -> impl Iterator<Item = &str> {
+        let parts = match &self.body {
+            MessageBody::User {
+                content: Content::Parts(parts),
+            }
+            | MessageBody::Tool {
+                content: Content::Parts(parts),
+                ..
+            } => parts.as_slice(),
+            MessageBody::User { .. }
+            | MessageBody::Tool { .. }
+            | MessageBody::Assistant { .. }
+            | MessageBody::System { .. }
+            | MessageBody::Developer { .. }
+            | MessageBody::Activity { .. }
+            | MessageBody::Reasoning { .. } => &[],
+        };
+        parts.iter().filter_map(|part| part.source()?.attachment())
+    }
+
+    /// Shows each of [`Message::attachments`] to `replace`, in their order.
+    pub fn replace_attachments(&mut self, mut replace: impl FnMut(&mut String)) {
+        let parts = match &mut self.body {
+            MessageBody::User {
+                content: Content::Parts(parts),
+            }
+            | MessageBody::Tool {
+                content: Content::Parts(parts),
+                ..
+            } => parts.as_mut_slice(),
+            MessageBody::User { .. }
+            | MessageBody::Tool { .. }
+            | MessageBody::Assistant { .. }
+            | MessageBody::System { .. }
+            | MessageBody::Developer { .. }
+            | MessageBody::Activity { .. }
+            | MessageBody::Reasoning { .. } => &mut [],
+        };
+        for part in parts {
+            if let Some(value) = part.source_mut().and_then(MediaSource::attachment_mut) {
+                replace(value);
+            }
+        }
+    }
+
     /// An assistant message of ours.
     pub fn assistant(id: MessageId, content: Option<String>, tool_calls: Vec<ToolCall>) -> Self {
         Self {

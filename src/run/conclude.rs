@@ -84,6 +84,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             self.forget().await;
             self.emitter.refuse(halt.refusal());
             self.leave_servers().await;
+            self.move_attachments().await;
             return RunEnd {
                 status: RunStatus::Failed,
                 terminal_sent: false,
@@ -123,6 +124,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         self.control.ending.set(end, now_ms);
         self.leave_servers().await;
         self.index_texts().await;
+        self.move_attachments().await;
         if status == RunStatus::Finished {
             self.write_title().await;
         }
@@ -186,6 +188,32 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             let members: [(&'static str, &dyn std::fmt::Display); 2] =
                 [("threadId", &run.thread_id), ("error", &error)];
             self.ports.log().line(Level::Warn, "texts_not_indexed", &members);
+        }
+    }
+
+    /// Takes large values of the incoming messages out of the database. A failure leaves them there, whole.
+    async fn move_attachments(&self) {
+        let (Some(store), Some(run)) = (&self.store, &self.persistent) else {
+            return;
+        };
+        let messages = &self.setup.input.messages;
+        let prefix = format!(
+            "{}/{}",
+            self.setup.object.to_base64url(),
+            self.ports.ids().token()
+        );
+        let now_ms = self.ports.clock().now_ms();
+        let moved = store.move_attachments(run, messages, &prefix, now_ms).await;
+        let dropped = match moved {
+            Ok(_) => store.drop_attachments(now_ms).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = dropped {
+            let members: [(&'static str, &dyn std::fmt::Display); 2] =
+                [("threadId", &run.thread_id), ("error", &error)];
+            self.ports
+                .log()
+                .line(Level::Warn, "attachments_not_moved", &members);
         }
     }
 

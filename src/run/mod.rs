@@ -178,7 +178,7 @@ struct Run<'a, P: Ports, S> {
     control: &'a RunControl,
     emitter: Emitter<'a, S, P::Ids>,
     pace: Pace<'a, P::Clock>,
-    store: Option<Store<&'a P::Database>>,
+    store: Option<Store<&'a P::Database, &'a P::Attachments>>,
     persistent: Option<PersistentRun>,
     frontend_mode: FrontendTools,
     toolbox: ToolBox,
@@ -204,7 +204,9 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         Self {
             emitter,
             pace: Pace::new(ports.clock(), &control.cancel, &setup.agent),
-            store: ports.database().map(Store::new),
+            store: ports
+                .database()
+                .map(|database| Store::new(database).with_attachments(ports.attachments())),
             persistent: None,
             frontend_mode: plan::frontend_mode(&setup),
             toolbox: ToolBox::default(),
@@ -355,7 +357,11 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
                     ("error", &error),
                 ],
             );
-            let may_work = matches!(error, StoreError::Database(DatabaseError::Unavailable(_)));
+            let may_work = match error {
+                StoreError::Database(DatabaseError::Unavailable(_)) | StoreError::Attachments(_) => true,
+                StoreError::Database(DatabaseError::Constraint(_) | DatabaseError::Refused(_))
+                | StoreError::Corrupt(_) => false,
+            };
             if !may_work || count >= DATABASE_ATTEMPTS {
                 return Err(error);
             }

@@ -8,7 +8,7 @@ use super::report::RunReport;
 use crate::protocol::event::Event;
 use crate::protocol::id::MessageId;
 use crate::provider::HttpRequest;
-use crate::store::{Database, EndRun, PersistentRun};
+use crate::store::{Attachments, Database, EndRun, PersistentRun};
 
 /// All ports of a run in one value.
 pub trait Ports {
@@ -16,6 +16,8 @@ pub trait Ports {
     type Http: HttpClient;
     /// D1.
     type Database: Database;
+    /// The bucket of attachments.
+    type Attachments: Attachments;
     /// Time.
     type Clock: Clock;
     /// Fresh ids.
@@ -29,6 +31,8 @@ pub trait Ports {
     fn http(&self) -> &Self::Http;
     /// D1; `None` when the deployment has none.
     fn database(&self) -> Option<&Self::Database>;
+    /// The bucket of attachments; one that is not bound when the deployment has none.
+    fn attachments(&self) -> &Self::Attachments;
     /// The search index, a database of its own; `None` when the deployment has none.
     fn search(&self) -> Option<&Self::Database>;
     /// Time.

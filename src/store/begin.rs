@@ -8,13 +8,13 @@ use super::incoming::{MessageList, made_calls, tool_call_id};
 use super::row::Fields;
 use super::title::{folded, provisional_title};
 use super::{
-    BeginRun, Begun, Database, Exhausted, Persistence, PersistentRun, Row, RunStatus, Statement, Store,
-    StoreError,
+    Attachments, BeginRun, Begun, Database, Exhausted, Persistence, PersistentRun, Row, RunStatus, Statement,
+    Store, StoreError,
 };
 use crate::protocol::id::{MessageId, ResourceId, ThreadId, ToolCallId};
 use crate::protocol::message::{Message, MessageBody};
 
-impl<D: Database> Store<D> {
+impl<D: Database, A: Attachments> Store<D, A> {
     /// The start batch: verdicts, thread, new incoming messages, run row, history. Sending it again with the same
     /// object changes nothing and finds the same. Source: contract 2.2, 2.3, D12.
     ///

@@ -184,24 +184,27 @@ WHERE resource_id = ?1 AND thread_id = ?2 AND superseded_by IS NULL
         self.statement(vec![rows.into()], |rows| {
             format!(
                 "INSERT INTO messages (
-  thread_id, id, resource_id, place, role, tool_call_id, run_id, body, more_pieces, created_at_ms
+  thread_id, id, resource_id, place, role, tool_call_id, run_id, body, more_pieces, digest, created_at_ms
 )
 SELECT
   ?2,
   CASE WHEN n.call IS NOT NULL AND EXISTS (SELECT 1 FROM messages m WHERE m.thread_id = ?2 AND m.id = n.id)
     THEN n.id || '#' || n.call ELSE n.id END,
-  ?1, {TURN_START} + n.i, n.role, n.call, ?3, n.body, n.more, ?4
+  ?1, {TURN_START} + n.i, n.role, n.call, ?3, n.body, n.more, n.digest, ?4
 FROM (
   SELECT value ->> 0 AS i, value ->> 1 AS id, value ->> 2 AS call, value ->> 3 AS role,
-    value ->> 5 AS body, value ->> 6 AS more
+    value ->> 5 AS body, value ->> 6 AS more, value ->> 7 AS digest
   FROM json_each(?{rows})
 ) n
 WHERE {gate} AND CASE WHEN n.i IN (SELECT i FROM shared)
   THEN n.role = 'user'
   ELSE n.i > coalesce((SELECT max(i) FROM shared), -1) OR n.call IN (SELECT call FROM pending) END
-ON CONFLICT (thread_id, id) DO UPDATE SET body = excluded.body, more_pieces = excluded.more_pieces
+ON CONFLICT (thread_id, id) DO UPDATE SET body = excluded.body, more_pieces = excluded.more_pieces,
+    digest = excluded.digest, attachments = NULL, attachment_bytes = NULL
   WHERE messages.role = 'user' AND excluded.role = 'user'
-    AND (messages.body <> excluded.body OR messages.more_pieces <> excluded.more_pieces)
+    AND CASE WHEN messages.digest IS NULL OR excluded.digest IS NULL
+      THEN messages.body <> excluded.body OR messages.more_pieces <> excluded.more_pieces
+      ELSE messages.digest <> excluded.digest END
 ON CONFLICT DO NOTHING"
             )
         })
@@ -278,7 +281,7 @@ const BEFORE_SHARED: &str = "m.resource_id = ?1 AND m.thread_id = ?2 AND m.super
   )))";
 
 /// Inserts continuations of messages `m` from rows `n` under a condition. A tool message is found by its call: its id
-/// may have been taken.
+/// may have been taken. One whose values are in the bucket has not changed, or it would not refer to them any more.
 pub(super) fn insert_pieces(rows_parameter: usize, condition: &str) -> String {
     format!(
         "
@@ -290,7 +293,7 @@ FROM (
 ) n CROSS JOIN messages m ON m.rowid = CASE WHEN n.call IS NULL
   THEN (SELECT rowid FROM messages WHERE thread_id = ?2 AND id = n.id)
   ELSE (SELECT rowid FROM messages WHERE resource_id = ?1 AND thread_id = ?2 AND tool_call_id = n.call) END
-WHERE {condition}
+WHERE {condition} AND m.attachments IS NULL
 ON CONFLICT (thread_id, message_id, piece) DO UPDATE SET text = excluded.text"
     )
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::json;
 
 use super::row::Fields;
-use super::{Database, Row, Statement, Store, StoreError};
+use super::{Attachments, Database, Row, Statement, Store, StoreError};
 
 /// Longest piece of a body, in UTF-8 bytes. A body is JSON text, so writing it into a JSON parameter at most doubles
 /// it: one piece always fits [`CHUNK_MAX_BYTES`]. Source: D1's 2 MB for a row or value (known fault B103).
@@ -58,25 +58,38 @@ pub(super) struct StoredMessage {
     pub created_at_ms: u64,
     /// Calls marked pending that have no result in storage.
     pub open_calls: Vec<String>,
+    /// Keys of values in the bucket, a JSON array; they stand in the body where the values were.
+    pub attachments: Option<String>,
     /// JSON text.
     pub body: String,
 }
 
 /// Columns [`StoredMessage`] is read from, of `messages m`.
 pub(super) const MESSAGE_COLUMNS: &str = "
-  m.id, m.role, m.place, m.created_at_ms, m.body, m.more_pieces,
+  m.id, m.role, m.place, m.created_at_ms, m.body, m.more_pieces, m.attachments,
   (SELECT json_group_array(c.value) FROM json_each(m.pending_calls) c
    WHERE NOT EXISTS (
      SELECT 1 FROM messages t
      WHERE t.resource_id = m.resource_id AND t.thread_id = m.thread_id AND t.tool_call_id = c.value
    )) AS open_calls";
 
-impl<D: Database> Store<D> {
-    /// Reads messages of one thread whose owner is already proven.
+impl<D: Database, A: Attachments> Store<D, A> {
+    /// Reads messages of one thread whose owner is already proven, whole.
+    pub(super) async fn stored_messages(
+        &self,
+        thread_id: &str,
+        rows: &[Row],
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        let mut messages = self.without_attachments(thread_id, rows).await?;
+        self.reattach(&mut messages).await?;
+        Ok(messages)
+    }
+
+    /// Reads them with keys in the place of values that are in the bucket.
     ///
     /// Only a body that is in pieces costs a second batch: reading the pieces in the first one would read every row of
     /// the page twice, for messages that hardly anyone has.
-    pub(super) async fn stored_messages(
+    pub(super) async fn without_attachments(
         &self,
         thread_id: &str,
         rows: &[Row],
@@ -92,6 +105,7 @@ impl<D: Database> Store<D> {
                 created_at_ms: fields.integer("created_at_ms")?,
                 open_calls: serde_json::from_str(fields.text("open_calls")?)
                     .map_err(|_| StoreError::Corrupt("open_calls"))?,
+                attachments: fields.optional_text("attachments")?.map(str::to_owned),
                 body: fields.text("body")?.to_owned(),
             };
             let more = fields.integer("more_pieces")?;

@@ -5,11 +5,13 @@ use serde_json::json;
 use super::begin_sql::{PRODUCED_INDEX, TURN_PLACES, insert_pieces};
 use super::incoming::MessageList;
 use super::title::folded;
-use super::{Database, EndRun, Parameter, PersistentRun, RunStatus, Statement, Store, StoreError};
+use super::{
+    Attachments, Database, EndRun, Parameter, PersistentRun, RunStatus, Statement, Store, StoreError,
+};
 use crate::protocol::id::{ObjectAddress, ResourceId, RunId};
 
 /// The thread the run began on still exists, not another one of the same id. Owner, thread, incarnation: `?1` to `?3`.
-const SAME_THREAD: &str =
+pub(super) const SAME_THREAD: &str =
     "EXISTS (SELECT 1 FROM threads WHERE id = ?2 AND resource_id = ?1 AND incarnation = ?3)";
 
 /// Parameters: owner, run, incarnation, turn, status, usage, now. The turn is the run's alone, so the row is the
@@ -43,7 +45,7 @@ const SET_GENERATED_TITLE: &str = "
 UPDATE threads SET title = ?4, title_folded = ?5, title_origin = 'generated'
 WHERE id = ?2 AND resource_id = ?1 AND incarnation = ?3 AND title_origin = 'provisional'";
 
-impl<D: Database> Store<D> {
+impl<D: Database, A: Attachments> Store<D, A> {
     /// The end batch: everything produced and the final state, atomically. A thread deleted or re-created meanwhile
     /// is left alone; a run row already ended is not ended twice, and no message is stored twice.
     ///

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::body::{MESSAGE_COLUMNS, StoredMessage};
 use super::messages::{PAGE_MAX_BYTES, ROW_BYTES, seen};
-use super::{Database, Statement, Store, StoreError};
+use super::{Attachments, Database, Statement, Store, StoreError};
 use crate::protocol::id::ThreadId;
 
 /// Messages of a part.
@@ -19,7 +19,7 @@ pub struct ThreadPart {
     pub next_place: u64,
 }
 
-impl<D: Database> Store<D> {
+impl<D: Database, A: Attachments> Store<D, A> {
     /// The messages from `place` on, 0 = all, as many as fit a part. The caller's right to the thread is already proven.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::json;
 
 use super::StoreError;
+use super::attachments::is_movable;
 use super::body::{chunks, pieces};
 use crate::protocol::id::{MessageId, ToolCallId};
 use crate::protocol::message::{Message, MessageBody};
@@ -92,8 +93,8 @@ impl MessageList {
         chunks
     }
 
-    /// JSON arrays of `[index, id, call or null, role, pending calls or null, body, more pieces]` and of
-    /// `[id, call or null, role, piece, text]`.
+    /// JSON arrays of `[index, id, call or null, role, pending calls or null, body, more pieces, digest or null]`
+    /// and of `[id, call or null, role, piece, text]`.
     pub fn row_chunks(&self, pending: &[ToolCallId]) -> Result<(Vec<String>, Vec<String>), StoreError> {
         let mut rows = Vec::new();
         let mut piece_rows = Vec::new();
@@ -103,7 +104,8 @@ impl MessageList {
             let (id, call, role) = (&message.id, tool_call_id(message), message.role());
             let pending = pending_calls(message, pending);
             let more = pieces.len() - 1;
-            rows.push(json!([index, id, call, role, pending, pieces.first(), more]).to_string());
+            let digest = (more > 0 || is_movable(message)).then(|| digest(&body));
+            rows.push(json!([index, id, call, role, pending, pieces.first(), more, digest]).to_string());
             for (piece, text) in pieces.iter().enumerate().skip(1) {
                 piece_rows.push(json!([id, call, role, piece, text]).to_string());
             }
@@ -126,6 +128,14 @@ impl MessageList {
             .enumerate()
             .filter(move |(_, message)| is_stored(message))
     }
+}
+
+/// Length and hash (FNV-1a) of a body: tells one version of a message from another.
+pub(super) fn digest(body: &str) -> String {
+    let hash = body.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{}:{hash:016x}", body.len())
 }
 
 /// The call a tool message answers.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::body::{MESSAGE_COLUMNS, StoredMessage, chunks};
 use super::mastra_form::{Results, mastra_rows};
 use super::row::Fields;
-use super::{Database, Lookup, Parameter, Row, Statement, Store, StoreError};
+use super::{Attachments, Database, Lookup, Parameter, Row, Statement, Store, StoreError};
 use crate::protocol::id::{ResourceId, ThreadId, ToolCallId};
 use crate::protocol::thread::{MessageForm, MessageListRequest, Page};
 
@@ -15,8 +15,9 @@ use crate::protocol::thread::{MessageForm, MessageListRequest, Page};
 /// for several requests at once, and a page is in memory as rows, as JSON and as text.
 pub const PAGE_MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Bytes of the body of a message `m`, its pieces counted as full.
-pub(super) const ROW_BYTES: &str = "length(CAST(m.body AS BLOB)) + m.more_pieces * 700000";
+/// Bytes of a message `m`: its body, its pieces counted as full, and what the bucket holds of it.
+pub(super) const ROW_BYTES: &str =
+    "length(CAST(m.body AS BLOB)) + m.more_pieces * 700000 + coalesce(m.attachment_bytes, 0)";
 
 /// The messages `m` a request may see. `?1` is the caller or null, `?2` the thread.
 pub(super) fn seen(with_superseded: bool) -> String {
@@ -59,7 +60,7 @@ pub(super) fn count_rows(with_superseded: bool) -> String {
     format!("SELECT count(*) FROM ({})", starts(with_superseded))
 }
 
-impl<D: Database> Store<D> {
+impl<D: Database, A: Attachments> Store<D, A> {
     /// A page of the thread's messages in the form asked for. `caller`: `None` where the id alone is the capability
     /// (D4).
     ///

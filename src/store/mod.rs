@@ -3,6 +3,7 @@
 //! Pure over one port, [`Database`]: the edge runs the statements on D1, tests run them on native SQLite with the
 //! real migrations. Nobody outside this module writes SQL or sees a row.
 
+mod attachments;
 mod begin;
 mod begin_sql;
 mod body;
@@ -21,6 +22,7 @@ mod search;
 mod threads;
 mod title;
 
+pub use attachments::{AttachmentError, Attachments, INLINE_MAX_BYTES, NoBucket};
 pub use end::end_batch;
 pub use export::ThreadPart;
 pub use mastra_form::kept_rows;
@@ -132,6 +134,9 @@ pub enum StoreError {
     /// See [`DatabaseError`].
     #[error(transparent)]
     Database(#[from] DatabaseError),
+    /// See [`AttachmentError`].
+    #[error(transparent)]
+    Attachments(#[from] AttachmentError),
     /// A row is not what we wrote.
     #[error("a stored row could not be read")]
     Corrupt(&'static str),
@@ -296,15 +301,27 @@ pub struct EndRun {
     pub now_ms: u64,
 }
 
-/// The store over a [`Database`].
+/// The store over a [`Database`], and over a bucket of [`Attachments`] where there is one.
 #[derive(Debug, Clone)]
-pub struct Store<D> {
+pub struct Store<D, A = NoBucket> {
     database: D,
+    attachments: A,
 }
 
 impl<D: Database> Store<D> {
-    /// A store over this database.
+    /// A store over this database, without a bucket.
     pub fn new(database: D) -> Self {
-        Self { database }
+        Self {
+            database,
+            attachments: NoBucket,
+        }
+    }
+
+    /// The same with a bucket.
+    pub fn with_attachments<A: Attachments>(self, attachments: A) -> Store<D, A> {
+        Store {
+            database: self.database,
+            attachments,
+        }
     }
 }

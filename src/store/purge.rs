@@ -2,7 +2,7 @@
 //! bounded size, one call per batch, and may be stopped and taken up again between any two.
 
 use super::row::Fields;
-use super::{Database, Parameter, Statement, Store, StoreError};
+use super::{Attachments, Database, Parameter, Statement, Store, StoreError};
 use crate::protocol::id::{ResourceId, ThreadId};
 
 /// Threads one batch works on.
@@ -43,7 +43,7 @@ struct Selection {
     parameters: Vec<Parameter>,
 }
 
-impl<D: Database> Store<D> {
+impl<D: Database, A: Attachments> Store<D, A> {
     /// Deletes a batch of everything of an owner: threads, messages, run rows and tombstones. Runs that are still live
     /// store nothing afterwards. `incarnation` is a fresh random text.
     ///

@@ -35,7 +35,8 @@ pub enum Exhausted {
 }
 
 /// The owner is `?1` in all of them.
-const STORED: &str = "(SELECT coalesce(sum(length(CAST(m.body AS BLOB)) + coalesce((
+const STORED: &str =
+    "(SELECT coalesce(sum(length(CAST(m.body AS BLOB)) + coalesce(m.attachment_bytes, 0) + coalesce((
     SELECT sum(length(CAST(p.text AS BLOB))) FROM message_pieces p
     WHERE m.more_pieces > 0 AND p.thread_id = m.thread_id AND p.message_id = m.id
   ), 0)), 0)

@@ -1,7 +1,7 @@
 //! Run rows, read by the routes that address a run.
 
 use super::row::Fields;
-use super::{Database, Parameter, Row, RunStatus, Statement, Store, StoreError};
+use super::{Attachments, Database, Parameter, Row, RunStatus, Statement, Store, StoreError};
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ThreadId};
 
 /// What is kept of a run, also after its thread is gone. Source: contract 3, 8, D12.
@@ -31,7 +31,7 @@ SELECT id, resource_id, thread_id, agent_id, object, status, deadline_ms, starte
 /// Ids are unique per owner only, and clients choose them: this many owners' runs are looked at.
 const SAME_ID_MAX: u32 = 100;
 
-impl<D: Database> Store<D> {
+impl<D: Database, A: Attachments> Store<D, A> {
     /// The owner's run of this id.
     ///
     /// # Errors

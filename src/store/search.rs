@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::begin_sql::TURN_PLACES;
 use super::body::{MESSAGE_COLUMNS, chunks};
 use super::row::Fields;
-use super::{Database, PersistentRun, Statement, Store, StoreError};
+use super::{Attachments, Database, PersistentRun, Statement, Store, StoreError};
 use crate::protocol::id::{MessageId, ResourceId, ThreadId};
 use crate::protocol::message::{Message, MessageBody};
 
@@ -186,7 +186,7 @@ WHERE message_text MATCH ?1 AND rowid IN (SELECT value FROM json_each(?2))"
     }
 }
 
-impl<D: Database> Store<D> {
+impl<D: Database, A: Attachments> Store<D, A> {
     /// What a run that has ended left to be found: the texts of its turn, and of the user message it answered, whose
     /// content a client may have replaced.
     ///
@@ -213,7 +213,7 @@ ORDER BY 3"
         let mut results = self.database.batch(vec![Statement::new(sql, parameters)]).await?;
         let rows = results.pop().unwrap_or_default();
         let mut texts = Vec::new();
-        for stored in self.stored_messages(run.thread_id.as_str(), &rows).await? {
+        for stored in self.without_attachments(run.thread_id.as_str(), &rows).await? {
             let message = stored.into_message()?;
             if let Some(text) = text(&message).filter(|text| !text.trim().is_empty()) {
                 texts.push(IndexedText {

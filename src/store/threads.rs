@@ -10,7 +10,7 @@ use super::cursor::Cursor;
 use super::row::Fields;
 use super::search::{SearchHit, hits_parameter};
 use super::title::folded;
-use super::{Database, Lookup, Parameter, Row, Statement, Store, StoreError};
+use super::{Attachments, Database, Lookup, Parameter, Row, Statement, Store, StoreError};
 use crate::protocol::id::{ResourceId, RunId, ThreadId};
 use crate::protocol::thread::{
     NewThread, Page, PageStart, Thread, ThreadListRequest, ThreadOrder, ThreadPatch,
@@ -54,7 +54,7 @@ const CALLERS: &str = "id = ?2 AND (?1 IS NULL OR resource_id = ?1)";
 const CALLERS_THREAD_EXISTS: &str =
     "EXISTS (SELECT 1 FROM threads WHERE id = ?2 AND (?1 IS NULL OR resource_id = ?1))";
 
-impl<D: Database> Store<D> {
+impl<D: Database, A: Attachments> Store<D, A> {
     /// A page of an owner's threads.
     ///
     /// # Errors

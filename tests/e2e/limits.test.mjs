@@ -151,6 +151,26 @@ test("TOKENS_PER_DAY_MAX_COUNT and STORED_MAX_BYTES", async (t) => {
   assert.equal((await refused(await worker.fetch("/run", { json: runInput({ owner: bob }) }), 413)).code, "storage_full");
 });
 
+test("ATTACHMENT_MAX_BYTES, where no bucket is bound", async (t) => {
+  const worker = await limited(t, { ATTACHMENT_MAX_BYTES: 100_000 });
+  const showing = (length) => user([{ type: "image", source: { type: "data", value: "A".repeat(length), mimeType: "image/png" } }]);
+  const send = async (message, members) => {
+    shared.upstream.reply(says("ok"));
+    const input = runInput({ messages: [message], ...members });
+    await run(worker, input);
+    return input.threadId;
+  };
+  const kept = showing(100_000);
+  const threadId = await send(kept, { owner: "ada" });
+  assert.deepEqual((await history(worker, threadId))[0], kept);
+  const larger = showing(100_001);
+  const body = await refused(await worker.fetch("/run", { json: runInput({ owner: "ada", messages: [larger] }) }), 413, "body_too_large");
+  assert.match(body.error, /100000 bytes/);
+  // What is not stored may be as long as the body.
+  await send(larger, {});
+  await send(larger, { owner: "ada", forwardedProps: { memoryOptions: { readOnly: true } } });
+});
+
 test("RUNS_PER_OWNER and RUNS_PER_ADDRESS, where they are bound", async (t) => {
   const simple = (limit) => ({ namespace_id: `limit-${limit}`, simple: { limit, period: 60 } });
   const worker = await limited(t, {}, { ratelimits: { RUNS_PER_OWNER: simple(2), RUNS_PER_ADDRESS: simple(3) } });

@@ -9,6 +9,9 @@
 )]
 
 mod ag_ui;
+#[path = "../support/bucket.rs"]
+#[expect(dead_code, reason = "shared with other test crates")]
+mod bucket;
 mod completions;
 mod frontend_tools;
 mod http;

@@ -231,7 +231,8 @@ fn a_database_that_is_away_refuses_the_start_and_delays_the_end() {
     assert_eq!(played.story().last().unwrap(), "RUN_FINISHED");
     let kept = played.ports.outbox.borrow();
     assert_eq!(kept.len(), 1);
-    assert_eq!((kept[0].status, kept[0].produced.len()), (RunStatus::Finished, 1));
+    let end = &kept[0].1;
+    assert_eq!((end.status, end.produced.len()), (RunStatus::Finished, 1));
 }
 
 #[test]

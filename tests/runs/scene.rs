@@ -34,6 +34,7 @@ use io_bridge::store::{Database, DatabaseError, EndRun, PersistentRun, Row, Stat
 use io_bridge::tool::toolbox::ServerTools;
 use serde_json::Value;
 
+pub use crate::bucket::Bucket as SceneBucket;
 pub use crate::http::{Answer, Piece};
 use crate::http::{SceneHttp, Serve};
 use crate::object_sqlite::ObjectSqlite;
@@ -248,11 +249,12 @@ impl Database for SceneDatabase {
 pub struct ScenePorts {
     pub http: SceneHttp,
     pub database: Option<SceneDatabase>,
+    pub bucket: Option<SceneBucket>,
     pub search: Option<SceneDatabase>,
     pub clock: SceneClock,
     pub ids: SceneIds,
     pub log: SceneLog,
-    pub outbox: RefCell<Vec<EndRun>>,
+    pub outbox: RefCell<Vec<(PersistentRun, EndRun)>>,
     pub lists: Rc<McpLists>,
     pub keeper: Keeper<ObjectSqlite>,
 }
@@ -260,6 +262,7 @@ pub struct ScenePorts {
 impl Ports for ScenePorts {
     type Http = SceneHttp;
     type Database = SceneDatabase;
+    type Attachments = Option<SceneBucket>;
     type Clock = SceneClock;
     type Ids = SceneIds;
     type Log = SceneLog;
@@ -271,6 +274,10 @@ impl Ports for ScenePorts {
 
     fn database(&self) -> Option<&SceneDatabase> {
         self.database.as_ref()
+    }
+
+    fn attachments(&self) -> &Option<SceneBucket> {
+        &self.bucket
     }
 
     fn search(&self) -> Option<&SceneDatabase> {
@@ -297,8 +304,8 @@ impl Ports for ScenePorts {
         &self.keeper
     }
 
-    fn keep_undelivered(&self, _run: &PersistentRun, end: &EndRun) -> Result<(), OutboxFull> {
-        self.outbox.borrow_mut().push(end.clone());
+    fn keep_undelivered(&self, run: &PersistentRun, end: &EndRun) -> Result<(), OutboxFull> {
+        self.outbox.borrow_mut().push((run.clone(), end.clone()));
         Ok(())
     }
 }
@@ -373,6 +380,7 @@ pub struct Scene {
     pub agent: AgentConfig,
     pub answers: Vec<Answer>,
     pub database: Option<SceneDatabase>,
+    pub bucket: Option<SceneBucket>,
     pub search: Option<SceneDatabase>,
     pub principal: Option<ResourceId>,
     pub leaves_after: Option<usize>,
@@ -407,6 +415,7 @@ impl Scene {
             agent,
             answers,
             database: None,
+            bucket: None,
             search: None,
             principal: None,
             leaves_after: None,
@@ -547,6 +556,7 @@ impl Scene {
         let ports = Rc::new(ScenePorts {
             http,
             database: self.database,
+            bucket: self.bucket,
             search: self.search,
             clock: clock.clone(),
             ids: SceneIds {

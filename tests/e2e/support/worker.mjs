@@ -57,6 +57,7 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
         ...fromConfig,
         ...(page ? { assets } : {}),
         d1Databases: { ...withoutKeys(fromConfig.d1Databases, without), ...(search ? { SEARCH: "search" } : {}) },
+        ...(attachments ? { r2Buckets: { ATTACHMENTS: "attachments" } } : {}),
         durableObjects: withoutKeys(fromConfig.durableObjects, without),
         name: "io-bridge",
         modulesRoot: path.dirname(main),
@@ -88,6 +89,7 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
     search: index,
     inspectorUrl: inspect ? new URL("/core:user:io-bridge", await miniflare.getInspectorURL()).href : undefined,
     points: async () => (await (await miniflare.getWorker("metrics")).fetch("http://metrics/")).json(),
+    bucket: attachments ? await miniflare.getR2Bucket("ATTACHMENTS") : undefined,
     // What a cron trigger does.
     tick: async () => assert.equal((await (await miniflare.getWorker()).scheduled()).outcome, "ok"),
     stop: () => miniflare.dispose(),
