@@ -39,7 +39,7 @@ error_codes! {
     400 InvalidJson = "invalid_json", "The body is not JSON, or not an object where one is needed.";
     400 InvalidBody = "invalid_body", "Members of the body are missing or wrong; `issues` names them.";
     400 InvalidQuery = "invalid_query", "Query parameters are wrong; `issues` names them.";
-    400 OwnerRequired = "owner_required", "A list or a new thread needs a `resourceId`.";
+    400 OwnerRequired = "owner_required", "A list or a new thread needs a `resourceId`, and so does a run whose id several owners use.";
     400 UnsupportedProtocolVersion = "unsupported_protocol_version", "The input declares another major than 1.";
     401 Unauthenticated = "unauthenticated", "No credentials, or wrong ones.";
     403 Forbidden = "forbidden", "The thread, run or resource belongs to another owner.";
@@ -203,6 +203,14 @@ impl ApiError {
     /// A list or a new thread without an owner (D4).
     pub fn owner_required() -> Self {
         Self::new(ErrorCode::OwnerRequired, "A resourceId is required.")
+    }
+
+    /// A run id that several owners use, from a caller who names neither owner nor object (D4, D12, D17).
+    pub fn ambiguous_run() -> Self {
+        Self::new(
+            ErrorCode::OwnerRequired,
+            "Several owners have a run of this id: a resourceId is required, or the run's address.",
+        )
     }
 
     /// Another protocol major.

@@ -247,11 +247,11 @@ impl Call<'_> {
         Ok(row)
     }
 
-    /// The row of a run the caller may touch. Several owners may have runs of one id (D12): of a caller's without an
-    /// owner the live one counts, then the newest.
+    /// The row of a run the caller may touch. Several owners may have runs of one id (D12): who names neither owner nor
+    /// object is not answered about an arbitrary one.
     ///
     /// # Errors
-    /// 404 without one, 403 when there are only others'.
+    /// 404 without one, 403 when there are only others', 400 when it is not known which is meant.
     async fn row(
         &self,
         run_id: &RunId,
@@ -266,13 +266,11 @@ impl Call<'_> {
         rows.retain(|row| object.is_none_or(|object| row.object == object));
         let exists = !rows.is_empty();
         rows.retain(|row| caller.may_touch(&row.owner).is_ok());
-        match rows
-            .into_iter()
-            .max_by_key(|row| (is_live(row.status), row.started_at_ms))
-        {
-            Some(row) => Ok(row),
-            None if exists => Err(ApiError::forbidden()),
-            None => Err(ApiError::run_not_found()),
+        match (rows.pop(), rows.is_empty()) {
+            (Some(row), true) => Ok(row),
+            (Some(_), false) => Err(ApiError::ambiguous_run()),
+            (None, _) if exists => Err(ApiError::forbidden()),
+            (None, _) => Err(ApiError::run_not_found()),
         }
     }
 

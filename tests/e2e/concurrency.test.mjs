@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { calls, finish, says, text } from "./support/openai.mjs";
-import { fresh, giveResult, history, openRun, readRun, refused, run, runInput, tool, user } from "./support/run.mjs";
+import { fresh, giveResult, history, ok, openRun, readRun, refused, run, runInput, tool, user } from "./support/run.mjs";
 import { suite, test } from "./support/suite.mjs";
 
 const shared = suite();
@@ -81,4 +81,28 @@ test("thirty runs at once all answer, each on its own thread", async () => {
   for (const [index, { threadId }] of inputs.entries()) {
     assert.deepEqual((await history(shared.worker, threadId)).map(({ content }) => content), [`number ${index}.`, `answer ${index}`]);
   }
+});
+
+test("a run id of two owners is not answered before it is said which is meant [D4, D12, D17]", async () => {
+  const runId = fresh("run");
+  const addresses = {};
+  for (const owner of ["ada", "bob"]) {
+    shared.upstream.reply(says("Hi."));
+    const stream = await openRun(shared.worker, runInput({ runId, owner }));
+    addresses[owner] = stream.address;
+    await stream.rest();
+    if (owner === "ada") await ok(await shared.worker.fetch(`/runs/${runId}`));
+  }
+  for (const [path, init] of [["", {}], ["/events", {}], ["/cancel", { method: "POST" }]]) {
+    const { error } = await refused(await shared.worker.fetch(`/runs/${runId}${path}`, init), 400, "owner_required");
+    assert.match(error, /resourceId.*address/);
+  }
+  const threads = [];
+  for (const [owner, address] of Object.entries(addresses)) {
+    const named = await ok(await shared.worker.fetch(`/runs/${runId}?resourceId=${owner}`));
+    const addressed = await ok(await shared.worker.fetch(`/runs/${runId}?address=${address}`));
+    assert.deepEqual(addressed, named);
+    threads.push(named.threadId);
+  }
+  assert.notEqual(threads[0], threads[1]);
 });
