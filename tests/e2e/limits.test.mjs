@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { calls, finish, says, text, usage } from "./support/openai.mjs";
-import { fresh, giveResult, ok, openRun, postResult, refused, run, runInput, tool, user } from "./support/run.mjs";
+import { fresh, giveResult, history, ok, openRun, postResult, refused, run, runInput, tool, user } from "./support/run.mjs";
 import { Socket } from "./support/socket.mjs";
 import { API_KEY, stubAgent, suite, test } from "./support/suite.mjs";
 import { startWorker } from "./support/worker.mjs";
