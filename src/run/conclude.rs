@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::checkpoint::Position;
 use super::halt::{Halt, sentence};
-use super::ports::{Clock, EventSink, Level, Log, Ports};
+use super::ports::{Clock, EventSink, IdSource, Level, Log, Ports};
 use super::report::RunReport;
 use super::{Run, RunEnd};
 use crate::protocol::event::{Event, Outcome, RunErrorCode, RunFinished, TokenUsage};

@@ -36,10 +36,10 @@ const agentsVariable = (agents) => ({ AGENTS: Object.fromEntries(agents.map(({ i
  * Starts the Worker.
  *
  * `vars` and `secrets` come on top of wrangler.toml's; `without` names bindings to leave out; `breakable` takes the build
- * with the commands of `Worker.break`; `search` binds a search index; `page` serves the static files too, at `pageOrigin`; `metrics` binds a data set and gives its `points`; `stateFolder` keeps D1 and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI;
+ * with the commands of `Worker.break`; `search` binds a search index, `attachments` a bucket; `page` serves the static files too, at `pageOrigin`; `metrics` binds a data set and gives its `points`; `stateFolder` keeps D1 and the objects' storage over a restart; `ai` is the address at which the binding AI finds Workers AI;
  * `front` is the text of a module that stands in front of the Worker's own, `./index.js`; `inspect` opens V8's inspector, at `inspectorUrl`.
  */
-export async function startWorker({ agents, vars = {}, secrets = {}, without = [], breakable = false, search = false, page = false, metrics = false, stateFolder, ai, front, inspect = false, ratelimits } = {}) {
+export async function startWorker({ agents, vars = {}, secrets = {}, without = [], breakable = false, search = false, attachments = false, page = false, metrics = false, stateFolder, ai, front, inspect = false, ratelimits } = {}) {
   const { workerOptions, main: shipped } = unstable_getMiniflareWorkerOptions(CONFIG_FILE);
   const main = breakable ? path.join(PROJECT, "build-test", path.basename(shipped)) : shipped;
   assert.ok(existsSync(main), `the Worker is not built: ${path.relative(PROJECT, main)} is missing`);
