@@ -22,7 +22,7 @@ use io_bridge::run::ports::{
     OutboxFull, Ports, SqlValue, StorageFault, ViewersGone,
 };
 use io_bridge::run::{RunControl, RunSetup, plan, run};
-use io_bridge::store::{Database, DatabaseError, EndRun, PersistentRun, Quota, Row, Statement};
+use io_bridge::store::{Database, DatabaseError, EndRun, NoBucket, PersistentRun, Quota, Row, Statement};
 use io_bridge::tool::toolbox::ServerTools;
 use serde_json::Value;
 
@@ -112,6 +112,7 @@ impl Database for Upstream {
 impl Ports for Upstream {
     type Http = Self;
     type Database = Self;
+    type Attachments = NoBucket;
     type Clock = Self;
     type Ids = Self;
     type Log = Self;
@@ -123,6 +124,10 @@ impl Ports for Upstream {
 
     fn database(&self) -> Option<&Self> {
         None
+    }
+
+    fn attachments(&self) -> &NoBucket {
+        &NoBucket
     }
 
     fn search(&self) -> Option<&Self> {
