@@ -5,6 +5,8 @@
 
 use std::rc::Rc;
 
+use worker::State;
+
 use super::log::ConsoleLog;
 use super::viewers::Viewers;
 use crate::binding::sse;
@@ -14,6 +16,7 @@ use crate::run::ports::{EventSink, Level, Log, StorageFault, ViewersGone};
 /// The sink of one run.
 #[derive(Debug)]
 pub struct Outlet {
+    state: Rc<State>,
     viewers: Rc<Viewers>,
     /// Whether the run goes on when nobody watches.
     is_durable: bool,
@@ -22,20 +25,24 @@ pub struct Outlet {
     ends: Vec<usize>,
     /// Whether other events than deltas are among the frames.
     has_structure: bool,
+    /// Whether such events of a durable run were written, and may not be safe yet.
+    is_unsafe: bool,
     wants_keep_alive: bool,
     has_outcome: bool,
 }
 
 impl Outlet {
     /// An outlet to these viewers.
-    pub fn new(viewers: Rc<Viewers>, is_durable: bool, log: ConsoleLog) -> Self {
+    pub fn new(state: Rc<State>, viewers: Rc<Viewers>, is_durable: bool, log: ConsoleLog) -> Self {
         Self {
+            state,
             viewers,
             is_durable,
             log,
             frames: Vec::new(),
             ends: Vec::new(),
             has_structure: false,
+            is_unsafe: false,
             wants_keep_alive: false,
             has_outcome: false,
         }
@@ -47,6 +54,7 @@ impl Outlet {
             let detail: [(_, &dyn std::fmt::Display); 1] = [("error", &fault.0)];
             self.log.line(Level::Error, "events_not_stored", &detail);
         }
+        self.is_unsafe |= self.is_durable && self.has_structure;
         self.frames.clear();
         self.ends.clear();
         self.has_structure = false;
@@ -74,10 +82,17 @@ impl EventSink for Outlet {
         if !self.ends.is_empty() {
             self.append();
         }
+        if std::mem::take(&mut self.is_unsafe) {
+            // The platform holds answers back until what was written before them is safe, but not the pieces of a stream.
+            if let Err(error) = self.state.storage().sync().await {
+                self.log
+                    .line(Level::Error, "events_not_stored", &[("error", &error)]);
+            }
+        }
         if std::mem::take(&mut self.wants_keep_alive) {
             self.viewers.keep_alive();
         }
-        self.viewers.wake();
+        self.viewers.release();
         if self.has_outcome {
             // Whoever is here gets the end. The run may have more to do, its viewers have not.
             self.viewers.complete();

@@ -227,7 +227,12 @@ impl RunObject {
 
     fn outlet(&self, run: &LiveRun) -> Outlet {
         let is_durable = run.keeper.run().is_durable();
-        Outlet::new(Rc::clone(&run.viewers), is_durable, self.run_log(run))
+        Outlet::new(
+            Rc::clone(&self.state),
+            Rc::clone(&run.viewers),
+            is_durable,
+            self.run_log(run),
+        )
     }
 
     /// The stream of a run after the events the client has seen.

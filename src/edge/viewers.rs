@@ -58,6 +58,8 @@ pub struct Viewers {
     list: RefCell<Vec<Rc<Viewer>>>,
     log: RefCell<EventLog>,
     keeper: Rc<Keeper<ObjectSql>>,
+    /// How many events may be sent: those behind them may not be safe yet.
+    released: Cell<u64>,
     /// Whether events are stored: not those of a run that is not durable, and not after a failure.
     is_stored: Cell<bool>,
     /// Whether no more events come: who has seen all of them is done.
@@ -77,6 +79,7 @@ impl Viewers {
         Self {
             list: RefCell::default(),
             log: RefCell::new(EventLog::after(event_count)),
+            released: Cell::new(event_count),
             is_stored: Cell::new(keeper.run().is_durable()),
             keeper,
             is_complete: Cell::new(is_complete),
@@ -169,7 +172,8 @@ impl Viewers {
     }
 
     /// Everybody is sent what is new.
-    pub fn wake(&self) {
+    pub fn release(&self) {
+        self.released.set(self.event_count());
         for viewer in self.list.borrow().iter() {
             viewer.wake();
         }
@@ -185,7 +189,7 @@ impl Viewers {
     /// No more events come: streams end cleanly once their viewers have seen all.
     pub fn complete(&self) {
         self.is_complete.set(true);
-        self.wake();
+        self.release();
     }
 
     /// Ends every stream: cleanly after an earned terminal event, broken otherwise.
@@ -280,7 +284,10 @@ impl Viewers {
         }
         let seen = viewer.seen();
         let log = self.log.borrow();
-        match log.read(seen, WRITE_MAX_BYTES) {
+        let released = self.released.get();
+        let released_bytes = log.bytes_after(seen).saturating_sub(log.bytes_after(released));
+        match log.read(seen, released_bytes.min(WRITE_MAX_BYTES)) {
+            Ok(_) if seen >= released => {}
             Ok(events) if events.next > seen => {
                 viewer.advance(events.next);
                 return Poll::Ready(Task::Write(write(viewer, events.bytes)));

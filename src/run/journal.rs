@@ -37,6 +37,10 @@ const DROP: [&str; 2] = ["DROP TABLE IF EXISTS journal", "DROP TABLE IF EXISTS e
 
 const INSERT_RECORD: &str = "INSERT INTO journal (number, piece, text) VALUES (?1, ?2, ?3)";
 const DELETE_RECORD: &str = "DELETE FROM journal WHERE number = ?1";
+const DELETE_HIDDEN_CALLS: &str = "
+DELETE FROM journal WHERE number IN (
+  SELECT number FROM journal WHERE number > ?1 AND piece = 0 AND substr(text, 1, 8) = '{\"call\":'
+)";
 const ALL_RECORDS: &str = "SELECT number, text FROM journal ORDER BY number, piece";
 
 const INSERT_EVENTS: &str =
@@ -188,7 +192,8 @@ impl Kept {
             }
             Record::Segments(segments) => self.segments = Some(*segments),
             Record::Restart => {
-                self.hidden_calls.clear();
+                // Those that nobody was shown are gone since then.
+                self.calls.append(&mut self.hidden_calls);
                 self.generation += 1;
                 self.restarts_in_vain += 1;
             }
@@ -407,6 +412,9 @@ impl<S: ObjectStorage> Journal<S> {
     pub fn restart(&self, checkpoint: &Checkpoint) -> Result<(), StorageFault> {
         self.storage
             .exec(DELETE_EVENTS, vec![checkpoint.event_count.into()])?;
+        // Calls of an answer that is asked for again were shown to nobody, and will have other ids or other meanings.
+        let since = self.replaceable.get().unwrap_or(0);
+        self.storage.exec(DELETE_HIDDEN_CALLS, vec![since.into()])?;
         self.append(&Record::Restart)
     }
 }

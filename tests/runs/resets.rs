@@ -122,9 +122,16 @@ fn play_reset(after: &[usize], idempotent: bool) -> (Played, SceneDatabase, usiz
         {
             return (played, database, tool_calls.get(), resets);
         }
-        if object.kept().is_none() {
+        let Some(kept) = object.kept() else {
             // Nothing was kept yet: nobody has been answered.
             return play_reset(&[], idempotent);
+        };
+        for (id, _, is_posted) in &kept.results {
+            let is_known = kept.calls.iter().any(|call| call.id == *id);
+            assert!(
+                !is_posted || is_known,
+                "{id} was answered and is forgotten, {after:?}"
+            );
         }
     }
     let played = scene(&database, &tool_calls, idempotent).live(&body(), &object, None);
