@@ -13,6 +13,7 @@ mod ag_ui;
 #[expect(dead_code, reason = "shared with other test crates")]
 mod bucket;
 mod completions;
+mod conversations;
 mod frontend_tools;
 mod http;
 mod kept_threads;

@@ -34,7 +34,7 @@ fn read_back(database: &SceneDatabase) -> Vec<Value> {
 }
 
 /// The messages a client makes of a stream.
-fn streamed(played: &Played) -> Vec<Value> {
+pub fn streamed(played: &Played) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
     let find = |messages: &mut Vec<Value>, id: &str| {
         messages
