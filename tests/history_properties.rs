@@ -32,8 +32,9 @@ use reference::{Reference, ReferenceRun, call_answered, calls_made};
 use serde_json::Value;
 use sqlite::Sqlite;
 
-/// Unless `CONVERSATIONS` says otherwise.
-const CONVERSATIONS: u64 = 10_000;
+/// Unless `CONVERSATIONS` says otherwise: where `CI` is set, and elsewhere.
+const CONVERSATIONS_IN_CI: u64 = 10_000;
+const CONVERSATIONS: u64 = 1000;
 
 /// Starts and ends of a conversation; one in [`LONG_EVERY`] is long.
 const STEPS: usize = 7;
@@ -493,7 +494,11 @@ fn shares() -> Vec<Vec<u64>> {
     if let Ok(seed) = std::env::var("SEED") {
         return vec![vec![seed.parse().unwrap()]];
     }
-    let count = std::env::var("CONVERSATIONS").map_or(CONVERSATIONS, |count| count.parse().unwrap());
+    let usual = match std::env::var_os("CI") {
+        Some(_) => CONVERSATIONS_IN_CI,
+        None => CONVERSATIONS,
+    };
+    let count = std::env::var("CONVERSATIONS").map_or(usual, |count| count.parse().unwrap());
     let share_count = u64::try_from(available_parallelism().map_or(1, NonZero::get)).unwrap();
     let share = |first| (first..count).step_by(usize::try_from(share_count).unwrap());
     (0..share_count).map(|first| share(first).collect()).collect()
