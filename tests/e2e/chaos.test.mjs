@@ -132,6 +132,7 @@ class Chaos {
       this.live.delete(runId);
       if (hasStarted) return { kind, id, threadId, runId };
       this.counts.again += 1;
+      await pause(200);
     }
   }
 
