@@ -211,7 +211,7 @@ impl<'a, H: HttpClient, C: Clock> KeptThreads<'a, H, C> {
         }))
     }
 
-    /// All messages of a thread in the protocol's own form, oldest first, as far as [`PAGES_MAX_COUNT`] pages reach.
+    /// All messages of a thread in the protocol's own form, oldest first, as far as `PAGES_MAX_COUNT` pages reach.
     ///
     /// # Errors
     /// [`Halt`]
@@ -278,7 +278,7 @@ impl<'a, H: HttpClient, C: Clock> KeptThreads<'a, H, C> {
         Ok(page)
     }
 
-    /// Every row, as far as [`PAGES_MAX_COUNT`] pages reach.
+    /// Every row, as far as `PAGES_MAX_COUNT` pages reach.
     async fn all<T, F: Future<Output = Result<Page<T>, Halt>>>(
         &self,
         read: impl Fn((u64, u32)) -> F,
