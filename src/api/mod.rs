@@ -4,6 +4,7 @@ pub mod auth;
 pub mod body;
 pub mod cors;
 pub mod error;
+pub mod error_code;
 pub mod jwt;
 pub mod jwt_rules;
 pub mod limits;

@@ -28,6 +28,7 @@ mod read_back;
 mod reasoning;
 mod resets;
 mod scene;
+mod scene_ports;
 mod server_tools;
 #[path = "../support/sqlite.rs"]
 #[expect(dead_code, reason = "shared with other test crates")]
