@@ -25,6 +25,7 @@ test: setup
 	node scripts/instructions.mjs
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
 	node scripts/dependencies.mjs
+	node scripts/audit.mjs
 	node scripts/build.mjs
 	node scripts/build.mjs --test-commands
 	node scripts/size.mjs
