@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { Client } from "./support/client.mjs";
 import { normalise, outline } from "./support/judge.mjs";
 import { answer, call, finish, frame, says, text, usage } from "./support/openai.mjs";
-import { openRun, readRun, run, runInput, tool, user } from "./support/run.mjs";
+import { expectDeltasAsTheyCome, openRun, readRun, run, runInput, tool, user } from "./support/run.mjs";
 import { API_KEY, suite, test } from "./support/suite.mjs";
 
 const shared = suite({
@@ -52,19 +52,7 @@ test("the official client gets the answer as one message", async () => {
 });
 
 test("every delta is sent when it comes, not when the answer is whole", async () => {
-  const asked = shared.upstream.next();
-  const opening = openRun(shared.worker, runInput());
-  const exchange = await asked;
-  exchange.head();
-  const stream = await opening;
-  await stream.until("RUN_STARTED");
-  for (const delta of ["one ", "two ", "three"]) {
-    await exchange.write(text(delta)[0]);
-    assert.equal((await stream.until("TEXT_MESSAGE_CONTENT")).delta, delta);
-  }
-  await exchange.writeAll(finish());
-  exchange.end();
-  await stream.rest();
+  await expectDeltasAsTheyCome(shared.upstream, () => openRun(shared.worker, runInput()));
 });
 
 test("the upstream is asked as Chat Completions are asked", async () => {

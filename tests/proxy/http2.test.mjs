@@ -10,7 +10,7 @@ import { Readable } from "node:stream";
 import { after } from "node:test";
 import { calls, finish, says, text } from "../e2e/support/openai.mjs";
 import { PROTOBUF, ProtobufStream } from "../e2e/support/protobuf.mjs";
-import { eventually, giveResult, runInput, tool } from "../e2e/support/run.mjs";
+import { eventually, expectDeltasAsTheyCome, giveResult, runInput, tool } from "../e2e/support/run.mjs";
 import { EventStream } from "../e2e/support/sse.mjs";
 import { suite, test } from "../e2e/support/suite.mjs";
 import { startNginx } from "./support/nginx.mjs";
@@ -74,19 +74,7 @@ async function openRun(input) {
 }
 
 test("each frame reaches the client before the upstream sends its next delta", async () => {
-  const asked = shared.upstream.next();
-  const opening = openRun(runInput());
-  const exchange = await asked;
-  exchange.head();
-  const stream = await opening;
-  await stream.until("RUN_STARTED");
-  for (const delta of ["one ", "two ", "three"]) {
-    await exchange.write(text(delta)[0]);
-    assert.equal((await stream.until("TEXT_MESSAGE_CONTENT")).delta, delta);
-  }
-  await exchange.writeAll(finish());
-  exchange.end();
-  await stream.rest();
+  await expectDeltasAsTheyCome(shared.upstream, () => openRun(runInput()));
 });
 
 test("protobuf frames pass as they come", async () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after } from "node:test";
 import { calls, finish, says, text } from "../e2e/support/openai.mjs";
 import { PROTOBUF, ProtobufStream } from "../e2e/support/protobuf.mjs";
-import { eventually, giveResult, openRun, run, runInput, tool } from "../e2e/support/run.mjs";
+import { eventually, expectDeltasAsTheyCome, giveResult, openRun, run, runInput, tool } from "../e2e/support/run.mjs";
 import { API_KEY, stubAgent, suite, test } from "../e2e/support/suite.mjs";
 import { startWorkerProcess } from "../e2e/support/worker.mjs";
 import { startNginx } from "./support/nginx.mjs";
@@ -20,19 +20,7 @@ after(async () => (await proxy)?.stop());
 
 test("each frame reaches the client before the upstream sends its next delta", async () => {
   const { worker } = await behindNginx();
-  const asked = shared.upstream.next();
-  const opening = openRun(worker, runInput());
-  const exchange = await asked;
-  exchange.head();
-  const stream = await opening;
-  await stream.until("RUN_STARTED");
-  for (const delta of ["one ", "two ", "three"]) {
-    await exchange.write(text(delta)[0]);
-    assert.equal((await stream.until("TEXT_MESSAGE_CONTENT")).delta, delta);
-  }
-  await exchange.writeAll(finish());
-  exchange.end();
-  await stream.rest();
+  await expectDeltasAsTheyCome(shared.upstream, () => openRun(worker, runInput()));
 });
 
 test("keep-alives and a tool's loop pass", async () => {

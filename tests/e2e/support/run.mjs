@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
+import { finish, text } from "./openai.mjs";
 import { EventStream } from "./sse.mjs";
 
 /** A fresh id that says what it names. */
@@ -37,6 +38,23 @@ export async function openRun(worker, input, { headers } = {}) {
   const response = await worker.fetch("/run", { json: input, headers, signal: abort.signal });
   if (response.status !== 200) assert.fail(`${response.status}: ${await response.text()}`);
   return new EventStream(response, { input, abort, isProxied: worker.isProxied });
+}
+
+/** A run whose every delta must be here before the upstream sends the next; `open` opens it. */
+export async function expectDeltasAsTheyCome(upstream, open) {
+  const asked = upstream.next();
+  const opening = open();
+  const exchange = await asked;
+  exchange.head();
+  const stream = await opening;
+  await stream.until("RUN_STARTED");
+  for (const delta of ["one ", "two ", "three"]) {
+    await exchange.write(text(delta)[0]);
+    assert.equal((await stream.until("TEXT_MESSAGE_CONTENT")).delta, delta);
+  }
+  await exchange.writeAll(finish());
+  exchange.end();
+  await stream.rest();
 }
 
 /** Runs to the end and gives the judged events. */
