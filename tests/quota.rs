@@ -16,7 +16,7 @@ mod sqlite;
 use chat::*;
 use futures::executor::block_on;
 use io_bridge::protocol::event::TokenUsage;
-use io_bridge::protocol::id::{ResourceId, ThreadId};
+use io_bridge::protocol::id::{ResourceId, RunId, ThreadId};
 use io_bridge::store::{
     BeginRun, Begun, DAY_MS, EndRun, Exhausted, Persistence, PersistentRun, Quota, RunStatus, Store,
 };
@@ -144,5 +144,84 @@ fn stored_bytes_count_long_messages_whole() {
     assert_eq!(
         attempt(&sqlite, "r3", quota(4_000_000)),
         Begun::Exhausted(Exhausted::Stored)
+    );
+}
+
+/// Of two starts at once the second finds the first: nothing is decided before the batch.
+#[test]
+fn every_limit_is_looked_at_inside_the_start_batch() {
+    let sqlite = Sqlite::new();
+    let quota = Quota {
+        running_max_count: Some(9),
+        tokens_per_day_max_count: Some(9),
+        stored_max_bytes: Some(9),
+    };
+    taken(attempt(&sqlite, "r1", quota));
+    let (batches, limited, _) = sqlite.take_counts();
+    assert_eq!(attempt(&sqlite, "r2", quota), Begun::Exhausted(Exhausted::Stored));
+    assert_eq!((batches, sqlite.take_counts().0), (1, 1));
+    assert_eq!(rows(&sqlite), [1, 1, 1]);
+    let free = Sqlite::new();
+    taken(attempt(&free, "r1", Quota::default()));
+    assert_eq!(free.take_counts().1 + 1, limited);
+}
+
+#[test]
+fn a_start_that_crosses_the_limit_itself_goes_in_whole() {
+    let sqlite = Sqlite::new();
+    let quota = Quota {
+        stored_max_bytes: Some(100),
+        ..Quota::default()
+    };
+    run(&sqlite, "r1", vec![user("u1")], vec![assistant("a1")]);
+    let long: Vec<_> = (0..4)
+        .map(|index| user_saying(&format!("l{index}"), &"é".repeat(2_000_000)))
+        .collect();
+    let list = [
+        vec![
+            user_saying("u1", "edited, and longer than what it was"),
+            assistant("a1"),
+        ],
+        long,
+    ]
+    .concat();
+    let begin = BeginRun {
+        quota,
+        ..begin("r2", list.clone())
+    };
+    // Sent again, it is still the run it was, though the limit is crossed now.
+    for _ in 0..2 {
+        let begun = block_on(Store::new(&sqlite).begin_run(begin.clone())).unwrap();
+        assert_eq!(taken(begun).model_input, list);
+    }
+    assert_eq!(visible(&sqlite), ["u1", "a1", "l0", "l1", "l2", "l3"]);
+    let refused = BeginRun {
+        thread_id: ThreadId::new("another"),
+        run_id: RunId::new("r3"),
+        ..begin
+    };
+    assert_eq!(
+        block_on(Store::new(&sqlite).begin_run(refused)).unwrap(),
+        Begun::Exhausted(Exhausted::Stored)
+    );
+}
+
+#[test]
+fn a_run_that_would_not_be_stored_is_not_refused() {
+    let sqlite = Sqlite::new();
+    let quota = Quota {
+        stored_max_bytes: Some(1),
+        ..Quota::default()
+    };
+    run(&sqlite, "r1", vec![user("u1")], vec![assistant("a1")]);
+    let begin = BeginRun {
+        persistence: Persistence::IfThreadExists(ResourceId::new(OWNER)),
+        thread_id: ThreadId::new("none"),
+        quota,
+        ..begin("r2", vec![user("u2")])
+    };
+    assert_eq!(
+        block_on(Store::new(&sqlite).begin_run(begin)).unwrap(),
+        Begun::Stateless
     );
 }

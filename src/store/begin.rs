@@ -25,16 +25,6 @@ impl<D: Database, A: Attachments> Store<D, A> {
             Persistence::Stateless => return Ok(Begun::Stateless),
             Persistence::Create(owner) | Persistence::IfThreadExists(owner) => owner.clone(),
         };
-        let (by, now) = (owner.as_str().into(), begin.now_ms.into());
-        if let Some(statement) = begin.quota.used(&by, &now) {
-            let used = self.database.batch(vec![statement]).await?;
-            if let Some(exhausted) = begin
-                .quota
-                .exhausted(used.first().and_then(|rows| rows.first()))?
-            {
-                return Ok(Begun::Exhausted(exhausted));
-            }
-        }
         let list = MessageList::new(begin.incoming.clone());
         let (listing, mut statements) = (listing(&begin, &owner, &list), Vec::new());
         if !begin.read_only {
@@ -51,11 +41,11 @@ impl<D: Database, A: Attachments> Store<D, A> {
             .skip(write_count);
         let thread = results.next().unwrap_or_default();
         let run = results.next().unwrap_or_default();
-        let running = match begin.quota.running_max_count {
-            Some(_) => results.next().unwrap_or_default(),
-            None => Vec::new(),
+        let used = match begin.quota.is_limited() {
+            true => results.next().unwrap_or_default(),
+            false => Vec::new(),
         };
-        let exhausted = begin.quota.exhausted(running.first())?;
+        let exhausted = begin.quota.exhausted(used.first())?;
         let place = match verdict(&begin, &owner, (thread.first(), run.first()), exhausted)? {
             Ok(place) => place,
             Err(verdict) => return Ok(verdict),
@@ -97,6 +87,7 @@ fn listing(begin: &BeginRun, owner: &ResourceId, list: &MessageList) -> Listing 
             begin.thread_id.as_str().into(),
             begin.run_id.as_str().into(),
             begin.now_ms.into(),
+            begin.object.to_base64url().into(),
         ],
         identity_chunks: list.identity_chunks(),
         only_if_nobody_waits: match begin.persistence {
@@ -108,8 +99,7 @@ fn listing(begin: &BeginRun, owner: &ResourceId, list: &MessageList) -> Listing 
 }
 
 fn writes(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Result<Vec<Statement>, StoreError> {
-    let [owner, thread, run, now] = listing.scope.clone();
-    let object = begin.object.to_base64url();
+    let [owner, thread, run, now, object] = listing.scope.clone();
     let mut statements = Vec::new();
     match begin.persistence {
         Persistence::Create(_) => statements.push(Statement::new(
@@ -124,6 +114,7 @@ fn writes(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Result<Vec
         )),
         Persistence::IfThreadExists(_) | Persistence::Stateless => {}
     }
+    statements.push(listing.insert_run(begin.agent_id.as_str(), begin.deadline_ms));
     let (rows, pieces) = list.row_chunks(&[])?;
     if !rows.is_empty() {
         statements.push(listing.show_listed());
@@ -131,33 +122,24 @@ fn writes(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Result<Vec
     }
     statements.extend(rows.into_iter().map(|rows| listing.upsert(rows)));
     statements.extend(pieces.into_iter().map(|rows| listing.upsert_pieces(rows)));
-    statements.push(listing.insert_run(begin.agent_id.as_str(), &object, begin.deadline_ms));
     let title = provisional_title(list.as_slice());
     let title_folded = folded(&title);
     statements.push(Statement::new(
         take_turn(),
-        vec![
-            owner,
-            thread,
-            run,
-            object.into(),
-            now,
-            title.into(),
-            title_folded.into(),
-        ],
+        vec![owner, thread, run, object, now, title.into(), title_folded.into()],
     ));
     Ok(statements)
 }
 
 fn reads(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Vec<Statement> {
-    let [owner, thread, run, now] = listing.scope.clone();
+    let [owner, thread, run, now, _] = listing.scope.clone();
     let last_messages = u64::from(begin.last_messages);
     let counted = u64::try_from(list.counted()).unwrap_or(u64::MAX);
     let mut statements = vec![
         Statement::new(THREAD_VERDICT, vec![owner.clone(), thread, now.clone()]),
-        Statement::new(RUN_VERDICT, vec![owner.clone(), run]),
+        Statement::new(RUN_VERDICT, vec![owner.clone(), run.clone()]),
     ];
-    statements.extend(begin.quota.running(&owner, &now));
+    statements.extend(begin.quota.used([owner, run, now]));
     statements.push(listing.window(last_messages, last_messages.saturating_sub(counted)));
     statements.push(listing.stored_versions());
     if list.has_results() {
@@ -198,8 +180,7 @@ fn verdict(
             return Ok(Err(Begun::Stateless));
         }
     }
-    // A run whose row went in is one of those that are counted.
-    if let (None, Some(exhausted)) = (&run, exhausted) {
+    if let Some(exhausted) = exhausted {
         return Ok(Err(Begun::Exhausted(exhausted)));
     }
     let has_provisional_title = match thread {

@@ -1,8 +1,9 @@
 //! SQL of the start batch.
 //!
-//! A batch cannot branch, so each write carries its condition ([`gate`]): the thread is the owner's and the owner has
-//! no run of this id. The run row goes in last; a batch sent again after its answer was lost therefore writes nothing
-//! and reads the same. In every statement `?1` is the owner, `?2` the thread and `?3` the run.
+//! A batch cannot branch, so one write decides: the run row goes in if the thread is the owner's, the owner has no run
+//! of this id and nothing is used up. Every other write asks for that row and the thread's turn ([`GATE`]), which the
+//! last one takes; a batch sent again after its answer was lost therefore writes nothing and reads the same. In every
+//! statement `?1` is the owner, `?2` the thread and `?3` the run.
 
 use super::body::MESSAGE_COLUMNS;
 use super::messages::{COUNT_MESSAGES, count_rows};
@@ -39,8 +40,8 @@ INSERT INTO threads (
   id, resource_id, incarnation, metadata, next_turn, message_count, row_count, created_at_ms, updated_at_ms
 )
 SELECT ?2, ?1, ?4, '{{}}', 1, 0, 0, ?5, ?5
-WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?3 AND resource_id = ?1){}
-ON CONFLICT (id) DO NOTHING",
+WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?3 AND resource_id = ?1)
+  AND NOT EXISTS (SELECT 1 FROM threads WHERE id = ?2){}",
         quota.condition("?5")
     )
 }
@@ -72,30 +73,17 @@ const TURN_START: &str = "(1048576 * coalesce(
     (SELECT turn FROM runs WHERE id = ?3 AND resource_id = ?1), (SELECT next_turn FROM threads WHERE id = ?2)
   ))";
 
-/// The condition of every write but the thread's. Parameter `?4`: now.
-fn gate(only_if_nobody_waits: bool, quota: &Quota) -> String {
-    let mut gate = "
-  EXISTS (SELECT 1 FROM threads WHERE id = ?2 AND resource_id = ?1)
-  AND NOT EXISTS (SELECT 1 FROM runs WHERE id = ?3 AND resource_id = ?1)"
-        .to_owned();
-    if only_if_nobody_waits {
-        gate.push_str(
-            "
-  AND NOT EXISTS (
-    SELECT 1 FROM runs r
-    WHERE r.resource_id = ?1 AND r.thread_id = ?2 AND r.status IN ('running', 'waiting')
-      AND r.status = 'waiting' AND r.deadline_ms > ?4
-  )",
-        );
-    }
-    gate.push_str(&quota.condition("?4"));
-    gate
-}
+/// The condition of every write but the two rows it stands on, the thread and the run. Parameter `?5`: the run's object.
+const GATE: &str = "EXISTS (
+    SELECT 1 FROM runs r CROSS JOIN threads t ON t.id = ?2
+    WHERE r.id = ?3 AND r.resource_id = ?1 AND r.object = ?5
+      AND r.turn = t.next_turn AND r.incarnation = t.incarnation
+  )";
 
 /// What all statements about the incoming messages share.
 pub(super) struct Listing {
-    /// Owner, thread, run, now: `?1` to `?4`.
-    pub scope: [Parameter; 4],
+    /// Owner, thread, run, now, object: `?1` to `?5`.
+    pub scope: [Parameter; 5],
     /// See `MessageList::identity_chunks`.
     pub identity_chunks: Vec<String>,
     /// Writes nothing while a run of the thread waits.
@@ -105,10 +93,6 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    fn gate(&self) -> String {
-        gate(self.only_if_nobody_waits, &self.quota)
-    }
-
     /// A statement over `listed` (the incoming messages) and `shared` (those that were stored before this run), with
     /// `own` as its parameters from the given number on.
     fn statement(&self, own: Vec<Parameter>, sql: impl FnOnce(usize) -> String) -> Statement {
@@ -150,18 +134,16 @@ pending(place, call) AS (
 
     /// Superseded messages of the list are visible again.
     pub fn show_listed(&self) -> Statement {
-        let gate = self.gate();
         self.statement(Vec::new(), |_| {
             format!(
                 "UPDATE messages SET superseded_by = NULL
-WHERE rowid IN (SELECT message FROM shared) AND superseded_by IS NOT NULL AND {gate}"
+WHERE rowid IN (SELECT message FROM shared) AND superseded_by IS NOT NULL AND {GATE}"
             )
         })
     }
 
     /// Stored messages after the last shared one that are not in the list are hidden; those of live runs stay.
     pub fn supersede_unlisted(&self) -> Statement {
-        let gate = self.gate();
         self.statement(Vec::new(), |_| {
             format!(
                 "UPDATE messages SET superseded_by = ?3
@@ -171,8 +153,9 @@ WHERE resource_id = ?1 AND thread_id = ?2 AND superseded_by IS NULL
   AND run_id NOT IN (
     SELECT r.id FROM runs r
     WHERE r.resource_id = ?1 AND r.thread_id = ?2 AND r.status IN ('running', 'waiting') AND r.deadline_ms > ?4
+      AND r.id <> ?3
   )
-  AND {gate}"
+  AND {GATE}"
             )
         })
     }
@@ -180,7 +163,6 @@ WHERE resource_id = ?1 AND thread_id = ?2 AND superseded_by IS NULL
     /// New messages after the last shared one, answers to pending calls wherever they are, and changed user content.
     /// `rows`: see `MessageList::row_chunks`.
     pub fn upsert(&self, rows: String) -> Statement {
-        let gate = self.gate();
         self.statement(vec![rows.into()], |rows| {
             format!(
                 "INSERT INTO messages (
@@ -196,7 +178,7 @@ FROM (
     value ->> 5 AS body, value ->> 6 AS more, value ->> 7 AS digest
   FROM json_each(?{rows})
 ) n
-WHERE {gate} AND CASE WHEN n.i IN (SELECT i FROM shared)
+WHERE {GATE} AND CASE WHEN n.i IN (SELECT i FROM shared)
   THEN n.role = 'user'
   ELSE n.i > coalesce((SELECT max(i) FROM shared), -1) OR n.call IN (SELECT call FROM pending) END
 ON CONFLICT (thread_id, id) DO UPDATE SET body = excluded.body, more_pieces = excluded.more_pieces,
@@ -212,29 +194,39 @@ ON CONFLICT DO NOTHING"
 
     /// Continuations of bodies. `rows`: see `MessageList::row_chunks`.
     pub fn upsert_pieces(&self, rows: String) -> Statement {
-        let gate = self.gate();
         let sql = insert_pieces(
-            5,
-            &format!("(m.place >= {TURN_START} OR m.role = 'user' AND n.role = 'user') AND {gate}"),
+            6,
+            &format!("(m.place >= {TURN_START} OR m.role = 'user' AND n.role = 'user') AND {GATE}"),
         );
         let mut parameters = self.scope.to_vec();
         parameters.push(rows.into());
         Statement::new(sql, parameters)
     }
 
-    /// The run row.
-    pub fn insert_run(&self, agent_id: &str, object: &str, deadline_ms: u64) -> Statement {
-        let gate = self.gate();
+    /// The run row, which decides whether anything else is written.
+    pub fn insert_run(&self, agent_id: &str, deadline_ms: u64) -> Statement {
+        let nobody_waits = if self.only_if_nobody_waits {
+            "
+  AND NOT EXISTS (
+    SELECT 1 FROM runs r
+    WHERE r.resource_id = ?1 AND r.thread_id = ?2 AND r.status IN ('running', 'waiting')
+      AND r.status = 'waiting' AND r.deadline_ms > ?4
+  )"
+        } else {
+            ""
+        };
         let sql = format!(
             "
 INSERT INTO runs (
   id, resource_id, thread_id, incarnation, agent_id, object, status, turn, started_at_ms, deadline_ms
 )
-SELECT ?3, ?1, t.id, t.incarnation, ?5, ?6, 'running', t.next_turn, ?4, ?7
-FROM threads t WHERE t.id = ?2 AND {gate}"
+SELECT ?3, ?1, t.id, t.incarnation, ?6, ?5, 'running', t.next_turn, ?4, ?7
+FROM threads t WHERE t.id = ?2 AND t.resource_id = ?1
+  AND NOT EXISTS (SELECT 1 FROM runs WHERE id = ?3 AND resource_id = ?1){nobody_waits}{}",
+            self.quota.condition("?4")
         );
         let mut parameters = self.scope.to_vec();
-        parameters.extend([agent_id.into(), object.into(), deadline_ms.into()]);
+        parameters.extend([agent_id.into(), deadline_ms.into()]);
         Statement::new(sql, parameters)
     }
 

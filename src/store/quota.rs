@@ -1,5 +1,5 @@
-//! What an owner may use. Runs at work are counted inside the start batch, so that of two that start at once one is the
-//! last; tokens and bytes just before it.
+//! What an owner may use, looked at inside the start batch: of two runs that start at once, the second finds what the
+//! first has stored. Tokens are known when a run ends.
 //!
 //! Runs that wait for a front-end result are not counted as running (2.2). Runs that are not persistent have no row and
 //! count for nothing here.
@@ -59,36 +59,45 @@ fn tokens(now: &str) -> String {
 }
 
 impl Quota {
-    /// The condition of a write in the start batch, beginning with `AND`; empty without a limit of running runs. `now`
-    /// is the number of a parameter, such as `?4`.
+    /// Whether there is a limit at all.
+    pub(super) fn is_limited(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// The condition under which a thread or a run row goes in, beginning with `AND`; empty without a limit. `now` is the
+    /// number of a parameter, such as `?4`.
     pub(super) fn condition(&self, now: &str) -> String {
-        match self.running_max_count {
-            Some(most) => format!("\n  AND {} < {most}", running(now)),
-            None => String::new(),
-        }
+        self.measures(now)
+            .map(|(most, _, sql)| format!("\n  AND {sql} < {most}"))
+            .collect()
     }
 
-    /// How many runs are at work; `None` = that does not matter.
-    pub(super) fn running(&self, owner: &Parameter, now: &Parameter) -> Option<Statement> {
-        self.running_max_count?;
-        let sql = format!("SELECT {} AS running", running("?2"));
-        Some(Statement::new(sql, vec![owner.clone(), now.clone()]))
+    /// What is used of what is limited, unless the run row went in. `None` = nothing is limited. Parameters: owner, run,
+    /// now.
+    pub(super) fn used(&self, parameters: [Parameter; 3]) -> Option<Statement> {
+        let columns: Vec<String> = self
+            .measures("?3")
+            .map(|(_, column, sql)| format!("{sql} AS {column}"))
+            .collect();
+        let sql = format!(
+            "SELECT {}, ?3 AS now WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?2 AND resource_id = ?1)",
+            columns.join(", ")
+        );
+        (!columns.is_empty()).then(|| Statement::new(sql, parameters.to_vec()))
     }
 
-    /// What is used of the rest, which is looked at before the start batch: it changes inside it. `None` = that does not
-    /// matter.
-    pub(super) fn used(&self, owner: &Parameter, now: &Parameter) -> Option<Statement> {
-        let columns = [
-            self.tokens_per_day_max_count
-                .map(|_| format!("{} AS tokens", tokens("?2"))),
-            self.stored_max_bytes.map(|_| format!("{STORED} AS stored")),
-        ];
-        let columns: Vec<String> = columns.into_iter().flatten().collect();
-        let sql = format!("SELECT {}, ?2 AS now", columns.join(", "));
-        (!columns.is_empty()).then(|| Statement::new(sql, vec![owner.clone(), now.clone()]))
+    /// Most, name and SQL of what is limited, the cheapest first.
+    fn measures(&self, now: &str) -> impl Iterator<Item = (u64, &'static str, String)> {
+        [
+            (self.running_max_count, "running", running(now)),
+            (self.tokens_per_day_max_count, "tokens", tokens(now)),
+            (self.stored_max_bytes, "stored", STORED.to_owned()),
+        ]
+        .into_iter()
+        .filter_map(|(most, column, sql)| Some((most?, column, sql)))
     }
 
-    /// What a row of [`Self::running`] or [`Self::used`] says is used up.
+    /// What a row of [`Self::used`] says is used up.
     pub(super) fn exhausted(&self, row: Option<&Row>) -> Result<Option<Exhausted>, StoreError> {
         let Some(row) = row else {
             return Ok(None);
