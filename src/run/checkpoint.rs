@@ -12,7 +12,7 @@ use crate::protocol::tool::ToolResult;
 use crate::provider::ModelMessage;
 use crate::store::{EndRun, PersistentRun, RunStatus};
 
-/// A run between two steps, or between the calls of a step and their results.
+/// A run before its start, between two steps, or between the calls of a step and their results.
 ///
 /// Of what happened since, a model call is repeated; calls and results have records of their own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,6 +61,8 @@ impl Checkpoint {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Position {
+    /// Sends the start batch: nobody was answered yet.
+    Starting,
     /// Asks the model.
     Asking {
         /// For this step, from 1.

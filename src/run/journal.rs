@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use serde::{Deserialize, Serialize};
 
-use super::checkpoint::{Checkpoint, Segments};
+use super::checkpoint::{Checkpoint, Position, Segments};
 use super::mailbox::ExpectedCall;
 use super::ports::{ObjectStorage, SqlValue, StorageFault};
 use crate::protocol::id::{AgentId, ResourceId, RunId, ThreadId, ToolCallId};
@@ -224,8 +224,10 @@ impl Kept {
                 }
             }
             (None, None) => Next::Close,
-            (None, Some(_)) if self.restarts_in_vain >= RESTARTS_IN_VAIN_MAX => Next::GiveUp,
-            (None, Some(_)) => Next::Resume,
+            (None, Some(_)) if self.restarts_in_vain < RESTARTS_IN_VAIN_MAX => Next::Resume,
+            // It never got to its thread, and has nothing to say there.
+            (None, Some(checkpoint)) if checkpoint.position == Position::Starting => Next::Close,
+            (None, Some(_)) => Next::GiveUp,
         }
     }
 }

@@ -158,6 +158,7 @@ pub async fn run<P: Ports, S: EventSink>(
     let emitter = Emitter::new(sink, ports.ids(), head, ids);
     let mut run = Run::new(setup, ports, control, emitter);
     run.warn_of_settings();
+    run.keep_start();
     if let Err(refusal) = run.begin().await {
         run.emitter.refuse(refusal);
         run.leave_servers().await;

@@ -8,14 +8,18 @@ use super::halt::Halt;
 use super::journal::Kept;
 use super::keeper::Keeper;
 use super::mailbox::Delivery;
-use super::ports::{EventSink, Level, Log, ObjectStorage, Ports, StorageFault};
+use super::pace::WaitFor;
+use super::ports::{Clock, EventSink, Level, Log, ObjectStorage, Ports, StorageFault};
 use super::server_calls;
-use super::{DEADLINE_GRACE_MS, Run, RunControl, RunEnd, RunSetup};
+use super::{DEADLINE_GRACE_MS, Run, RunControl, RunEnd, RunRefusal, RunSetup};
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::id::ToolCallId;
 use crate::protocol::tool::ToolResult;
-use crate::store::{EndRun, RunStatus};
+use crate::store::{EndRun, Persistence, Quota, RunStatus};
 use crate::tool::toolbox::ToolOwner;
+
+/// How long a run that starts again waits for the database between its attempts, in milliseconds.
+const DATABASE_AWAY_MS: u64 = 10_000;
 
 /// What a run goes on with.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +72,10 @@ pub async fn resume<P: Ports, S: EventSink>(
     } = resumption;
     let (mut run, position) = Run::restored(setup, checkpoint, ports, control, sink);
     let (step, answer) = match position {
+        Position::Starting => {
+            let outcome = run.start_again().await;
+            return run.conclude(outcome).await;
+        }
         Position::Ending(conclusion) => {
             control.mailbox.close();
             return run.end(conclusion).await;
@@ -107,6 +115,38 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         run.is_shortened = checkpoint.is_shortened;
         run.started_ms = checkpoint.started_ms;
         (run, checkpoint.position)
+    }
+
+    /// Keeps a durable run before its start batch, if that gives it a row: without one nobody would find it again.
+    pub(super) fn keep_start(&mut self) {
+        let has_row = self.store.is_some()
+            && self.setup.persistence != Persistence::Stateless
+            && !self.setup.input.forwarded_props.read_only;
+        if has_row && self.ports.keeper().run().is_durable() {
+            self.keep(|| Position::Starting);
+        }
+    }
+
+    /// Sends the start batch again, which finds what it has written. Who asked for the run had no answer, and finds it by
+    /// its row.
+    async fn start_again(&mut self) -> Result<Finish, Halt> {
+        self.emitter.start()?;
+        // It was let in, and must not be stopped by what it has used itself.
+        self.setup.quota = Quota::default();
+        while let Err(refusal) = self.begin().await {
+            if refusal != RunRefusal::StorageUnavailable {
+                return Err(Halt::Failed(RunErrorCode::RunInterrupted));
+            }
+            let pause = self.ports.clock().sleep(DATABASE_AWAY_MS);
+            let work = WaitFor::Work { until_ms: None };
+            self.pace.wait(&mut self.emitter, work, pause).await?;
+        }
+        if self.persistent.is_none() {
+            return Err(Halt::Failed(RunErrorCode::RunInterrupted));
+        }
+        self.renew_row().await;
+        self.keep(|| Position::Asking { step: 1 });
+        self.steps(1).await
     }
 
     fn interrupted(&mut self) -> Result<Finish, Halt> {

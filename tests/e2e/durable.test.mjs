@@ -162,7 +162,8 @@ const RESTARTS = { timeout: 90_000 };
 async function killable(t, agent = DURABLE) {
   const stateFolder = mkdtempSync(path.join(tmpdir(), "io-bridge-"));
   const upstream = await startUpstream();
-  const options = { agents: [stubAgent(upstream, agent)], secrets: { OPENAI_API_KEY: API_KEY }, stateFolder };
+  const vars = { MCP_SERVERS: { docs: { url: `${upstream.url}/mcp`, allowPrivate: true } } };
+  const options = { agents: [stubAgent(upstream, agent)], vars, secrets: { OPENAI_API_KEY: API_KEY }, stateFolder };
   const scene = { upstream, worker: await startWorkerProcess(options) };
   scene.restart = async () => {
     await scene.worker.kill();
@@ -175,6 +176,27 @@ async function killable(t, agent = DURABLE) {
   });
   return scene;
 }
+
+test("a run that was starting starts after a restart, and its thread has it once", RESTARTS, async (t) => {
+  const scene = await killable(t, { ...DURABLE, mcp: ["docs"] });
+  const input = runInput({ owner: "ike" });
+  const toServer = { when: ({ path }) => path === "/mcp" };
+  const asked = scene.upstream.next(toServer.when);
+  const opening = scene.worker.fetch("/run", { json: input }).catch((error) => error);
+  await asked;
+  // The start batch is through, and the head waits for the MCP server.
+  await eventually(() => scene.worker.fetch(`/threads/${input.threadId}`).then((thread) => thread.json()), ({ activeRuns }) => activeRuns);
+  await scene.restart();
+  assert.ok((await opening) instanceof TypeError, "nobody was answered");
+  scene.upstream.reply((exchange) => exchange.head(500).end(), toServer);
+  scene.upstream.reply(says("Once upon a time."));
+  const { generation, stream } = await follow(scene.worker, input);
+  assert.equal(generation, "1");
+  assert.equal((await stream.rest()).at(-1).type, "RUN_FINISHED");
+  assert.deepEqual((await history(scene.worker, input.threadId)).map(({ content }) => content), ["Hello", "Once upon a time."]);
+  assert.equal((await status(scene.worker, input)).status, "finished");
+  await refused(await scene.worker.fetch("/run", { json: input }), 409, "run_conflict");
+});
 
 test("a run that was answering is asked again after a restart, in a new generation", RESTARTS, async (t) => {
   const scene = await killable(t);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use io_bridge::config::agents::OnDisconnect;
 use io_bridge::protocol::tool::Tool;
 use io_bridge::run::journal::Next;
-use io_bridge::store::{RunStatus, Store};
+use io_bridge::store::{DatabaseError, Quota, RunStatus, Store};
 use io_bridge::tool::http::HttpTool;
 use serde_json::{Value, json};
 
@@ -122,10 +122,9 @@ fn play_reset(after: &[usize], idempotent: bool) -> (Played, SceneDatabase, usiz
         {
             return (played, database, tool_calls.get(), resets);
         }
-        let Some(kept) = object.kept() else {
-            // Nothing was kept yet: nobody has been answered.
-            return play_reset(&[], idempotent);
-        };
+        let kept = object
+            .kept()
+            .expect("a durable run is kept before anything else happens");
         for (id, _, is_posted) in &kept.results {
             let is_known = kept.calls.iter().any(|call| call.id == *id);
             assert!(
@@ -186,18 +185,18 @@ fn a_run_that_is_reset_at_any_moment_ends_as_its_undisturbed_twin() {
             stored(&twin_database),
             "reset after {points} waits"
         );
-        if resets == 0 && points > 0 {
+        if resets == 0 {
             break;
         }
         reset_count += resets;
     }
-    assert_eq!(reset_count, 15);
+    assert_eq!(reset_count, 20);
 }
 
 #[test]
 fn resets_in_a_row_change_nothing_either() {
     let (twin, twin_database, ..) = play_reset(&[], true);
-    for first in [3, 6, 9, 11] {
+    for first in [0, 1, 4, 8, 11, 14] {
         for second in 0..5 {
             for third in [1, 4] {
                 let (played, database, ..) = play_reset(&[first, second, third], true);
@@ -229,7 +228,7 @@ fn a_call_that_must_not_be_repeated_is_made_once_and_answered_once() {
         let is_interrupted = answers == [r#"RESULT c1 {"error":"The call was interrupted."}"#];
         assert!(is_interrupted || answers == ["RESULT c1 seen"], "{answers:?}");
         interrupted_count += usize::from(is_interrupted);
-        if resets == 0 && points > 0 {
+        if resets == 0 {
             break;
         }
     }
@@ -272,7 +271,7 @@ fn a_run_that_gets_no_further_is_given_up_with_what_it_has() {
     let (database, object, tool_calls) = (SceneDatabase::new(), SceneObject::new(), Rc::default());
     assert!(
         scene(&database, &tool_calls, true)
-            .live(&body(), &object, Some(9))
+            .live(&body(), &object, Some(11))
             .is_none()
     );
     let mut lives = 0;
@@ -310,6 +309,73 @@ fn a_run_that_gets_no_further_is_given_up_with_what_it_has() {
 }
 
 #[test]
+fn a_start_that_is_lost_goes_on_when_the_database_is_back() {
+    let (twin, twin_database, ..) = play_reset(&[], true);
+    let (database, object, tool_calls) = (SceneDatabase::new(), SceneObject::new(), Rc::default());
+    let first = scene(&database, &tool_calls, true);
+    assert!(first.live(&body(), &object, Some(0)).is_none());
+    assert!(stored(&database).is_empty(), "the batch was not sent yet");
+
+    database.set_fault(Some(DatabaseError::Unavailable("away".to_owned())));
+    let away = database.clone();
+    let second = scene(&database, &tool_calls, true).at(25_000, move |_| away.set_fault(None));
+    let played = second.live(&body(), &object, None).unwrap();
+    assert_eq!(sorted(told(&played)), sorted(told(&twin)));
+    assert_eq!(stored(&database), stored(&twin_database));
+    assert!(
+        (25_000..35_000).contains(&played.elapsed_ms),
+        "{}",
+        played.elapsed_ms
+    );
+}
+
+#[test]
+fn a_start_is_not_stopped_by_what_it_has_used_of_its_quota_itself() {
+    let (twin, ..) = play_reset(&[], true);
+    let (database, object, tool_calls) = (SceneDatabase::new(), SceneObject::new(), Rc::default());
+    let bounded = || {
+        let mut bounded = scene(&database, &tool_calls, true);
+        bounded.quota = Quota {
+            running_max_count: Some(1),
+            stored_max_bytes: Some(1),
+            ..Quota::default()
+        };
+        bounded
+    };
+    assert!(bounded().live(&body(), &object, Some(3)).is_none());
+    assert_eq!(database.rows("SELECT status FROM runs"), [r#"["running"]"#]);
+    let played = bounded().live(&body(), &object, None).unwrap();
+    assert_eq!(sorted(told(&played)), sorted(told(&twin)));
+}
+
+#[test]
+fn a_start_that_another_object_has_made_meanwhile_leaves_its_run_alone() {
+    let (_, twin_database, ..) = play_reset(&[], true);
+    let (database, lost, tool_calls) = (SceneDatabase::new(), SceneObject::new(), Rc::default());
+    let first = scene(&database, &tool_calls, true);
+    assert!(first.live(&body(), &lost, Some(0)).is_none());
+    let again = scene(&database, &tool_calls, true);
+    assert!(again.live(&body(), &SceneObject::new(), None).is_some());
+    let late = scene(&database, &tool_calls, true).live(&body(), &lost, None);
+    assert_eq!(
+        told(&late.unwrap()),
+        ["RUN_STARTED t r", "RUN_ERROR run_interrupted"]
+    );
+    assert_eq!(stored(&database), stored(&twin_database));
+}
+
+#[test]
+fn a_start_that_always_resets_its_object_is_closed() {
+    let (database, object, tool_calls) = (SceneDatabase::new(), SceneObject::new(), Rc::default());
+    for _ in 0..=5 {
+        let life = scene(&database, &tool_calls, true);
+        assert!(life.live(&body(), &object, Some(1)).is_none());
+    }
+    let kept = object.kept().unwrap();
+    assert_eq!((kept.next(START_MS), kept.closing(START_MS)), (Next::Close, None));
+}
+
+#[test]
 fn what_is_kept_ends_with_the_retention() {
     let (database, object, tool_calls) = (SceneDatabase::new(), SceneObject::new(), Rc::default());
     let played = scene(&database, &tool_calls, true)
@@ -328,7 +394,7 @@ fn a_run_that_is_not_durable_keeps_its_closed_segments_once_it_is_old() {
     let (database, object, tool_calls) = (SceneDatabase::new(), SceneObject::new(), Rc::default());
     let mut young = scene(&database, &tool_calls, true);
     young.agent.on_disconnect = OnDisconnect::Stop;
-    assert!(young.live(&body(), &object, Some(7)).is_none());
+    assert!(young.live(&body(), &object, Some(9)).is_none());
     assert_eq!((object.kept(), object.storage.written.get()), (None, 0));
 
     let (database, object) = (SceneDatabase::new(), SceneObject::new());
@@ -337,7 +403,7 @@ fn a_run_that_is_not_durable_keeps_its_closed_segments_once_it_is_old() {
     assert!(
         old.without_posts()
             .kept_from_its_start()
-            .live(&body(), &object, Some(7))
+            .live(&body(), &object, Some(9))
             .is_none()
     );
     let kept = object.kept().unwrap();

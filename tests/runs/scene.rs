@@ -26,6 +26,7 @@ use io_bridge::run::mcp_lists::McpLists;
 use io_bridge::run::ports::{Clock, EventSink, StorageFault, ViewersGone};
 use io_bridge::run::resume::{Resumption, resume};
 use io_bridge::run::{RunControl, RunEnd, RunRefusal, RunSetup, plan, run};
+use io_bridge::store::Quota;
 use io_bridge::tool::toolbox::ServerTools;
 use serde_json::Value;
 
@@ -134,6 +135,7 @@ pub struct Scene {
     pub principal: Option<ResourceId>,
     pub leaves_after: Option<usize>,
     pub tools: ServerTools,
+    pub quota: Quota,
     pub lists: Rc<McpLists>,
     servers: Vec<(String, Serve)>,
     on_event: Option<OnEvent>,
@@ -169,6 +171,7 @@ impl Scene {
             principal: None,
             leaves_after: None,
             tools: ServerTools::default(),
+            quota: Quota::default(),
             lists: Rc::default(),
             servers: vec![],
             on_event: None,
@@ -253,7 +256,7 @@ impl Scene {
             tools: self.tools,
             owner: self.principal.clone(),
             object: object.address,
-            quota: io_bridge::store::Quota::default(),
+            quota: self.quota,
             input,
             agent,
         };

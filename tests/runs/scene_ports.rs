@@ -158,7 +158,7 @@ impl SceneDatabase {
 /// When an object is reset, and whether it was.
 #[derive(Clone, Default)]
 pub struct Reset {
-    /// Points that are still to be passed: flushes and database batches.
+    /// Points that are still to be passed: flushes, and database batches, each before and after it has its effect.
     pub points: Rc<Cell<Option<usize>>>,
     /// Whether it was reset.
     pub has_come: Rc<Cell<bool>>,
@@ -193,6 +193,7 @@ impl Database for SceneDatabase {
     ) -> impl Future<Output = Result<Vec<Vec<Row>>, DatabaseError>> {
         let (done, reset) = (self.0.batch(statements), self.1.clone());
         async move {
+            reset.pass().await;
             let done = done.await;
             reset.pass().await;
             done
