@@ -68,7 +68,9 @@ impl EventLog {
         self.bytes.extend_from_slice(frames);
         self.ends.extend(ends.iter().map(|end| base + *end as u64));
         self.event_count += ends.len() as u64;
-        self.waiting_since_ms.get_or_insert(now_ms);
+        if !ends.is_empty() {
+            self.waiting_since_ms.get_or_insert(now_ms);
+        }
     }
 
     /// How many events the run has had.
@@ -99,12 +101,15 @@ impl EventLog {
             .map_or(usize::MAX, |start| self.bytes.len() - start)
     }
 
+    /// When what waits to be stored must be at the latest, Unix milliseconds; `None` = nothing waits.
+    pub fn store_due_ms(&self) -> Option<u64> {
+        Some(self.waiting_since_ms?.saturating_add(STORE_EVERY_MS))
+    }
+
     /// Whether what waits to be stored must be now: at once when there is more among it than deltas.
     pub fn is_store_due(&self, has_structure: bool, now_ms: u64) -> bool {
-        let waited_ms = self
-            .waiting_since_ms
-            .map_or(0, |since_ms| now_ms.saturating_sub(since_ms));
-        has_structure || waited_ms >= STORE_EVERY_MS || self.bytes_after(self.stored_count) >= STORE_BYTES
+        let is_late = self.store_due_ms().is_some_and(|due_ms| now_ms >= due_ms);
+        has_structure || is_late || self.bytes_after(self.stored_count) >= STORE_BYTES
     }
 
     /// The events that wait to be stored, and how many come before them.
@@ -238,11 +243,15 @@ mod tests {
     fn deltas_wait_to_be_stored_and_anything_else_does_not() {
         let mut log = EventLog::after(7);
         assert_eq!(log.read(6, 100), Err(EventLogGap::Forgotten));
-        assert!(!log.is_store_due(false, 0));
+        log.append(b"", &[], 900);
+        assert_eq!((log.is_store_due(false, 9000), log.store_due_ms()), (false, None));
         log.append(b"d", &[1], 1000);
         log.append(b"e", &[1], 1400);
         assert!(!log.is_store_due(false, 1499));
-        assert!(log.is_store_due(false, 1500));
+        assert_eq!(
+            (log.is_store_due(false, 1500), log.store_due_ms()),
+            (true, Some(1500))
+        );
         assert!(log.is_store_due(true, 1400));
         assert_eq!(
             log.unstored(),
@@ -256,6 +265,7 @@ mod tests {
         );
         log.mark_stored();
         assert_eq!((log.stored_count(), log.is_store_due(false, 9000)), (9, false));
+        assert_eq!(log.store_due_ms(), None);
         log.append(&[b'x'; STORE_BYTES], &[STORE_BYTES], 9000);
         assert!(log.is_store_due(false, 9000));
     }

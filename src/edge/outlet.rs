@@ -49,15 +49,18 @@ impl Outlet {
     }
 
     fn append(&mut self) {
-        let stored = self.viewers.append(&self.frames, &self.ends, self.has_structure);
-        if let Err(fault) = stored {
-            let detail: [(_, &dyn std::fmt::Display); 1] = [("error", &fault.0)];
-            self.log.line(Level::Error, "events_not_stored", &detail);
-        }
+        self.note(self.viewers.append(&self.frames, &self.ends, self.has_structure));
         self.is_unsafe |= self.is_durable && self.has_structure;
         self.frames.clear();
         self.ends.clear();
         self.has_structure = false;
+    }
+
+    fn note(&self, stored: Result<(), StorageFault>) {
+        if let Err(fault) = stored {
+            let detail: [(_, &dyn std::fmt::Display); 1] = [("error", &fault.0)];
+            self.log.line(Level::Error, "events_not_stored", &detail);
+        }
     }
 }
 
@@ -76,6 +79,14 @@ impl EventSink for Outlet {
     fn commit(&mut self) -> Result<u64, StorageFault> {
         self.append();
         self.viewers.commit()
+    }
+
+    fn store_due_ms(&self) -> Option<u64> {
+        self.viewers.store_due_ms()
+    }
+
+    fn store(&mut self) {
+        self.note(self.viewers.commit().map(|_| ()));
     }
 
     async fn flush(&mut self) -> Result<(), ViewersGone> {

@@ -141,6 +141,11 @@ impl Viewers {
         stored
     }
 
+    /// When what is not stored yet must be, Unix milliseconds; `None` = nothing is to be stored.
+    pub fn store_due_ms(&self) -> Option<u64> {
+        self.log.borrow().store_due_ms().filter(|_| self.is_stored.get())
+    }
+
     /// Stores what is not stored yet, and says how many events there are.
     ///
     /// # Errors

@@ -342,6 +342,16 @@ impl<'a, S: EventSink, I: IdSource> Emitter<'a, S, I> {
         self.is_dirty
     }
 
+    /// When what was handed to the viewers must be stored, Unix milliseconds; `None` = nothing waits for that.
+    pub fn store_due_ms(&self) -> Option<u64> {
+        self.sink.store_due_ms()
+    }
+
+    /// Stores that.
+    pub fn store(&mut self) {
+        self.sink.store();
+    }
+
     /// Hands everything to the viewers.
     ///
     /// # Errors

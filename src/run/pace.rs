@@ -168,6 +168,10 @@ impl<'a, C: Clock> Pace<'a, C> {
         if !emitter.is_open() && now_ms >= self.head_due_ms {
             emitter.open()?;
         }
+        // A silent upstream must not leave unstored what it said last.
+        if emitter.store_due_ms().is_some_and(|due_ms| now_ms >= due_ms) {
+            emitter.store();
+        }
         match kind {
             WaitFor::Upstream | WaitFor::Work { .. } | WaitFor::WorkAndPerson { .. }
                 if now_ms >= self.run_due_ms =>
@@ -235,6 +239,7 @@ impl<'a, C: Clock> Pace<'a, C> {
         limit_ms
             .into_iter()
             .chain(sign_of_life_ms)
+            .chain(emitter.store_due_ms())
             .min()
             .unwrap_or(u64::MAX)
     }

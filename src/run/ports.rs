@@ -162,6 +162,15 @@ pub trait EventSink {
     /// [`StorageFault`]
     fn commit(&mut self) -> Result<u64, StorageFault>;
 
+    /// When what the viewers were handed must be in the object's storage, Unix milliseconds; `None` = it is, or need not
+    /// be.
+    fn store_due_ms(&self) -> Option<u64> {
+        None
+    }
+
+    /// Puts that into the object's storage.
+    fn store(&mut self) {}
+
     /// Hands what was appended to the viewers.
     ///
     /// # Errors

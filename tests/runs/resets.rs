@@ -342,7 +342,7 @@ fn a_start_is_not_stopped_by_what_it_has_used_of_its_quota_itself() {
         };
         bounded
     };
-    assert!(bounded().live(&body(), &object, Some(3)).is_none());
+    assert!(bounded().live(&body(), &object, Some(1)).is_none());
     assert_eq!(database.rows("SELECT status FROM runs"), [r#"["running"]"#]);
     let played = bounded().live(&body(), &object, None).unwrap();
     assert_eq!(sorted(told(&played)), sorted(told(&twin)));
@@ -373,6 +373,33 @@ fn a_start_that_always_resets_its_object_is_closed() {
     }
     let kept = object.kept().unwrap();
     assert_eq!((kept.next(START_MS), kept.closing(START_MS)), (Next::Close, None));
+}
+
+#[test]
+fn deltas_are_stored_within_half_a_second_also_when_no_event_follows() {
+    let play = |on_disconnect: &str| {
+        let pieces = [
+            Piece::Bytes(text("Once").into_bytes()),
+            Piece::Pause(100),
+            Piece::Bytes(text(" upon").into_bytes()),
+            Piece::Pause(300),
+            Piece::Bytes(text(" a").into_bytes()),
+            Piece::Pause(20_000),
+            Piece::Bytes((text(" time") + &finish("stop")).into_bytes()),
+        ];
+        let scene = Scene::new(
+            json!({"onDisconnect": on_disconnect, "keepAliveMs": 0}),
+            vec![Answer::pieces(pieces.into())],
+        );
+        scene.on(&SceneDatabase::new()).play(&body())
+    };
+    let durable = play("continue");
+    assert_eq!(durable.stored, [(0, 4), (600, 6), (20_400, 10)]);
+    // One timer for the deltas, and the upstream's, whose place it took, once more: nothing looks again and again.
+    assert_eq!(
+        durable.ports.clock.sleep_count() - play("stop").ports.clock.sleep_count(),
+        2
+    );
 }
 
 #[test]

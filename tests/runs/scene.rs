@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures::channel::oneshot;
 use futures::future::LocalBoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
+use io_bridge::binding::event_log::EventLog;
 use io_bridge::config::AgentConfig;
 use io_bridge::config::agents::OnDisconnect;
 use io_bridge::protocol::event::Event;
@@ -74,6 +75,26 @@ pub struct SceneSink {
     reset: Reset,
     ports: Rc<ScenePorts>,
     posts: Option<Post>,
+    /// Of a durable run, as the platform's sink has it; a frame is a byte.
+    log: EventLog,
+}
+
+impl SceneSink {
+    fn append(&mut self) {
+        if !self.ports.keeper.run().is_durable() {
+            return;
+        }
+        let known_count = self.log.event_count() as usize;
+        let is_delta: Vec<bool> = self.seen.borrow().events[known_count..]
+            .iter()
+            .map(Event::is_delta)
+            .collect();
+        let (ends, now_ms): (Vec<usize>, u64) = ((1..=is_delta.len()).collect(), self.clock.now_ms());
+        self.log.append(&vec![b'.'; ends.len()], &ends, now_ms);
+        if self.log.is_store_due(is_delta.contains(&false), now_ms) {
+            self.store();
+        }
+    }
 }
 
 /// What the viewers of a scene saw.
@@ -83,6 +104,9 @@ pub struct Seen {
     /// When each keep-alive came, milliseconds since the start.
     pub keep_alives_ms: Vec<u64>,
     pub flush_count: usize,
+    /// When deltas and other events of a durable run were stored, milliseconds since the start, and how many events it
+    /// had then.
+    pub stored: Vec<(u64, u64)>,
 }
 
 impl EventSink for SceneSink {
@@ -104,7 +128,18 @@ impl EventSink for SceneSink {
         Ok(self.seen.borrow().events.len() as u64)
     }
 
+    fn store_due_ms(&self) -> Option<u64> {
+        self.log.store_due_ms()
+    }
+
+    fn store(&mut self) {
+        self.log.mark_stored();
+        let at = (self.clock.elapsed_ms(), self.log.stored_count());
+        self.seen.borrow_mut().stored.push(at);
+    }
+
     async fn flush(&mut self) -> Result<(), ViewersGone> {
+        self.append();
         self.reset.pass().await;
         if let Some(post) = &self.posts {
             for call in self.control.mailbox.pending() {
@@ -150,6 +185,7 @@ pub struct Played {
     pub end: RunEnd,
     pub events: Vec<Event>,
     pub keep_alives_ms: Vec<u64>,
+    pub stored: Vec<(u64, u64)>,
     pub ports: Rc<ScenePorts>,
     pub elapsed_ms: u64,
 }
@@ -328,7 +364,9 @@ impl Scene {
                 ..Seen::default()
             })),
         );
+        let event_count = seen.borrow().events.len() as u64;
         let sink = SceneSink {
+            log: EventLog::after(event_count),
             seen: seen.clone(),
             control: control.clone(),
             on_event: Rc::new(self.on_event),
@@ -383,6 +421,7 @@ impl Scene {
         let Seen {
             events,
             keep_alives_ms,
+            stored,
             ..
         } = std::mem::take(&mut *seen.borrow_mut());
         judge(&events);
@@ -391,6 +430,7 @@ impl Scene {
             end,
             events,
             keep_alives_ms,
+            stored,
             ports,
             elapsed_ms: clock.elapsed_ms(),
         })

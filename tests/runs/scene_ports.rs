@@ -28,6 +28,7 @@ pub struct SceneClock(Rc<ClockState>);
 struct ClockState {
     now_ms: Cell<u64>,
     sleepers: RefCell<Vec<Rc<Sleeper>>>,
+    sleep_count: Cell<usize>,
 }
 
 struct Sleeper {
@@ -69,6 +70,7 @@ impl Clock for SceneClock {
             waker: RefCell::default(),
         });
         self.0.sleepers.borrow_mut().push(sleeper.clone());
+        self.0.sleep_count.set(self.0.sleep_count.get() + 1);
         SceneSleep(self.0.clone(), sleeper)
     }
 }
@@ -101,6 +103,11 @@ impl SceneClock {
             }
         }
         true
+    }
+
+    /// Timers that were set so far.
+    pub fn sleep_count(&self) -> usize {
+        self.0.sleep_count.get()
     }
 
     /// Milliseconds since the scene started.
