@@ -164,7 +164,7 @@ impl LiveRun {
             thread_id: run.thread_id.clone(),
             agent_id: run.agent_id.clone(),
             status: status.as_str(),
-            generation: self.generation,
+            generation: Some(self.generation),
             started_at_ms: run.started_at_ms,
             finished_at_ms: self.ended().map(|(_, at_ms)| at_ms),
             event_count: Some(self.viewers.event_count()),

@@ -214,8 +214,7 @@ impl Call<'_> {
             thread_id: row.thread_id,
             agent_id: row.agent_id,
             status: row.status.as_str(),
-            // A row does not have it, and there are no events it could be asked for.
-            generation: 0,
+            generation: None,
             started_at_ms: row.started_at_ms,
             finished_at_ms: row.finished_at_ms,
             event_count: None,

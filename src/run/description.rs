@@ -8,9 +8,9 @@ use crate::protocol::time::iso_8601;
 
 /// What is known of a run, from its object while it lives and from its row after that.
 ///
-/// Wire: `{"runId","threadId","agentId","status","generation","startedAt","finishedAt"?,"eventCount"?,
-/// "pendingToolCalls":[{"toolCallId","toolName","arguments","expiresAt"}]}`, times ISO-8601 UTC. A row does not have
-/// the number of events. Source: contract 8.
+/// Wire: `{"runId","threadId","agentId","status","generation"?,"startedAt","finishedAt"?,"eventCount"?,
+/// "pendingToolCalls":[{"toolCallId","toolName","arguments","expiresAt"}]}`, times ISO-8601 UTC. A row has neither the
+/// generation nor the number of events, and there are no events to ask for by them. Source: contract 8.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunDescription {
     /// The client's id of the run.
@@ -21,8 +21,8 @@ pub struct RunDescription {
     pub agent_id: AgentId,
     /// `running`, `waiting`, `finished`, `failed` or `cancelled`.
     pub status: &'static str,
-    /// How often it was restarted.
-    pub generation: u64,
+    /// How often it was restarted; a row does not have it.
+    pub generation: Option<u64>,
     /// Unix milliseconds.
     pub started_at_ms: u64,
     /// Unix milliseconds.
@@ -42,7 +42,9 @@ impl RunDescription {
         put("threadId", json!(self.thread_id));
         put("agentId", json!(self.agent_id));
         put("status", json!(self.status));
-        put("generation", json!(self.generation));
+        if let Some(generation) = self.generation {
+            put("generation", json!(generation));
+        }
         put("startedAt", json!(iso_8601(self.started_at_ms)));
         if let Some(finished_at_ms) = self.finished_at_ms {
             put("finishedAt", json!(iso_8601(finished_at_ms)));
@@ -79,7 +81,7 @@ mod tests {
             thread_id: ThreadId::new(""),
             agent_id: AgentId::new("demo"),
             status: "waiting",
-            generation: 0,
+            generation: Some(0),
             started_at_ms: 1_000,
             finished_at_ms: None,
             event_count: Some(7),
@@ -97,13 +99,13 @@ mod tests {
     }
 
     #[test]
-    fn an_ended_run_read_from_its_row_has_an_end_and_no_event_count() {
+    fn an_ended_run_read_from_its_row_has_an_end_and_says_nothing_of_events() {
         let run = RunDescription {
             run_id: RunId::new("r"),
             thread_id: ThreadId::new("t"),
             agent_id: AgentId::new("demo"),
             status: "finished",
-            generation: 0,
+            generation: None,
             started_at_ms: 0,
             finished_at_ms: Some(5),
             event_count: None,
@@ -111,7 +113,7 @@ mod tests {
         };
         assert_eq!(
             run.to_json().to_string(),
-            r#"{"runId":"r","threadId":"t","agentId":"demo","status":"finished","generation":0,"startedAt":"1970-01-01T00:00:00.000Z","finishedAt":"1970-01-01T00:00:00.005Z","pendingToolCalls":[]}"#
+            r#"{"runId":"r","threadId":"t","agentId":"demo","status":"finished","startedAt":"1970-01-01T00:00:00.000Z","finishedAt":"1970-01-01T00:00:00.005Z","pendingToolCalls":[]}"#
         );
     }
 }

@@ -98,7 +98,7 @@ test("events are kept for a while after the end, and the status for good", async
   );
   await refused(gone, 410, "run_over");
   const left = await status(shared.worker, input);
-  assert.deepEqual([left.status, "eventCount" in left], ["finished", false]);
+  assert.deepEqual([left.status, "eventCount" in left, "generation" in left], ["finished", false, false]);
 });
 
 test("a cancel stops the upstream at once, says how the run ended, and may be repeated", async () => {

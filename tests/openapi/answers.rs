@@ -342,7 +342,7 @@ fn every_other_answer_is_described() {
         thread_id: ThreadId::new("t"),
         agent_id: AgentId::new("a"),
         status: "waiting",
-        generation: 0,
+        generation: Some(0),
         started_at_ms: 0,
         finished_at_ms: None,
         event_count: Some(7),
@@ -355,6 +355,7 @@ fn every_other_answer_is_described() {
     };
     let over = RunDescription {
         status: "finished",
+        generation: None,
         finished_at_ms: Some(1),
         event_count: None,
         pending: Vec::new(),
