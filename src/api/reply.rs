@@ -149,10 +149,10 @@ pub fn owner_erased(is_complete: bool) -> String {
 /// # Errors
 /// When an agent cannot be written as JSON.
 pub fn agent_list(agents: &[Agent], shape: ListShape) -> Result<String, serde_json::Error> {
-    let agents = serde_json::to_value(agents)?;
+    let list = serde_json::to_string(agents)?;
     Ok(match shape {
-        ListShape::Array => agents.to_string(),
-        ListShape::Object => json!({ "agents": agents }).to_string(),
+        ListShape::Array => list,
+        ListShape::Object => format!("{{\"agents\":{list}}}"),
     })
 }
 

@@ -4,10 +4,12 @@ use serde_json::{Map, Value};
 
 use crate::protocol::event::{Event, EventKind, Outcome, RunErrorCode, RunFinished};
 use crate::protocol::id::{MessageId, RunId, ThreadId, ToolCallId};
+use crate::protocol::read;
 
 /// Reads an object that [`super::sse::encode_json`] wrote; `None` for any other.
 pub fn decode(json: &[u8]) -> Option<Event> {
-    let mut object = Members(serde_json::from_slice(json).ok()?);
+    let json = str::from_utf8(json).ok()?;
+    let mut object = Members(serde_json::from_str(json).ok()?);
     let name = object.text("type")?;
     let kind = EventKind::ALL.iter().find(|kind| kind.as_str() == name)?;
     Some(match kind {
@@ -83,7 +85,7 @@ fn run_finished(mut object: Members) -> Option<RunFinished> {
         run_id: object.run_id()?,
         result: object.0.remove("result"),
         outcome,
-        usage: serde_json::from_value(usage).ok()?,
+        usage: read::from_value(usage).ok()?,
     })
 }
 

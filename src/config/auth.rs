@@ -1,7 +1,7 @@
 //! `AUTH`.
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::ConfigError;
@@ -9,6 +9,7 @@ use super::check::is_secret_name;
 use super::variables::Variables;
 use crate::api::jwt_rules::{Algorithm, JwtRules, KeySource};
 use crate::protocol::id::{ResourceId, check_addressable_id};
+use crate::protocol::read;
 
 /// How callers prove who they are. Source: D4.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -115,11 +116,21 @@ struct HeaderWire {
     proof_secret: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
+/// One text, or a list of them.
 enum Texts {
     One(String),
     Several(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Value::deserialize(from)? {
+            Value::String(text) => Ok(Self::One(text)),
+            list => read::from_value(list)
+                .map(Self::Several)
+                .map_err(D::Error::custom),
+        }
+    }
 }
 
 fn sub() -> String {
@@ -162,10 +173,10 @@ pub(super) fn auth(vars: Variables<'_>) -> Result<Auth, ConfigError> {
 }
 
 fn members<T: DeserializeOwned>(table: Map<String, Value>) -> Result<T, ConfigError> {
-    let text = Value::Object(table).to_string();
-    serde_json::from_str(&text).map_err(|error| {
+    let table = Value::Object(table);
+    read::from_value(table.clone()).map_err(|error| {
         let message = "must have the keys of its mode, each of its form";
-        ConfigError::new("AUTH", message, format!("{error}: {text}"))
+        ConfigError::new("AUTH", message, format!("{error}: {table}"))
     })
 }
 

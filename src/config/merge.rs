@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::agents::{AgentConfig, AgentsFile};
 use super::check::{Fault, Place, check};
 use super::{ConfigError, table as providers};
+use crate::protocol::read::{self, Mismatch};
 
 /// The tables of the variables.
 pub(super) struct Overrides {
@@ -23,7 +24,7 @@ pub(super) struct Overrides {
 /// The file's agents in their order with keys overridden, then the agents only the variable has, in its order; tools and
 /// MCP servers likewise.
 pub(super) fn file(embedded_json: &str, overrides: &Overrides) -> Result<AgentsFile, ConfigError> {
-    let mut file: AgentsFile = serde_json::from_str(embedded_json)
+    let mut file: AgentsFile = read::from_text(embedded_json)
         .map_err(|error| ConfigError::new("agents.toml", "cannot be read", error.to_string()))?;
     let agents = &mut file.agents;
     for (id, keys) in &overrides.agents {
@@ -61,13 +62,12 @@ fn overlay<T: Serialize + DeserializeOwned>(
     overrides: &Map<String, Value>,
 ) -> Result<(), ConfigError> {
     for (name, keys) in overrides {
-        let mut merged = match entries.get(name).map(serde_json::to_value) {
+        let mut merged = match entries.get(name).map(read::to_value) {
             Some(Ok(Value::Object(members))) => members,
             Some(Ok(_) | Err(_)) | None => Map::new(),
         };
         merged.extend(table(variable, name, keys)?.clone());
-        let text = Value::Object(merged).to_string();
-        let entry = serde_json::from_str(&text).map_err(|error| {
+        let entry = read::from_value(Value::Object(merged)).map_err(|error| {
             let message = "has a key of the wrong form, an unknown key, or lacks one";
             ConfigError::new(format!("{variable}.{name}"), message, error.to_string())
         })?;
@@ -86,14 +86,16 @@ fn added(id: &str, keys: &Map<String, Value>) -> Result<AgentConfig, ConfigError
         ));
     }
     let provider = providers::PROVIDERS.first().map(|entry| entry.name);
-    let blank = serde_json::from_str(&json!({ "id": id, "provider": provider }).to_string());
+    let members = [("id", Value::from(id)), ("provider", Value::from(provider))];
+    let members = members.map(|(name, value)| (name.to_owned(), value));
+    let blank = read::from_value(members.into_iter().collect());
     overridden(&blank.map_err(|error| unreadable(id, &error))?, id, keys)
 }
 
 /// Puts the keys over an agent that decodes, one by one: the first that does not is the culprit.
 fn overridden(agent: &AgentConfig, id: &str, keys: &Map<String, Value>) -> Result<AgentConfig, ConfigError> {
     let mut agent = agent.clone();
-    let known = serde_json::to_value(&agent).map_err(|error| unreadable(id, &error))?;
+    let known = read::to_value(&agent).map_err(|error| unreadable(id, &error))?;
     let mut merged = known.clone();
     for (key, value) in keys {
         let name = format!("AGENTS.{id}.{key}");
@@ -103,8 +105,7 @@ fn overridden(agent: &AgentConfig, id: &str, keys: &Map<String, Value>) -> Resul
         if let Value::Object(members) = &mut merged {
             members.insert(key.clone(), value.clone());
         }
-        // Through text: one decoder for the file and for this keeps the wasm small.
-        agent = serde_json::from_str(&merged.to_string()).map_err(|error| {
+        agent = read::from_value(merged.clone()).map_err(|error| {
             let message = "has a value of the wrong form";
             ConfigError::new(name, message, format!("{error}: {value}"))
         })?;
@@ -117,7 +118,7 @@ fn overridden(agent: &AgentConfig, id: &str, keys: &Map<String, Value>) -> Resul
     }
 }
 
-fn unreadable(id: &str, error: &serde_json::Error) -> ConfigError {
+fn unreadable(id: &str, error: &Mismatch) -> ConfigError {
     ConfigError::new(format!("AGENTS.{id}"), "cannot be read", error.to_string())
 }
 

@@ -9,6 +9,7 @@ use worker::{SqlStorage, SqlStorageValue, State};
 
 use super::clock::PlatformClock;
 use super::log::ConsoleLog;
+use crate::protocol::read;
 use crate::run::ports::{Clock, Level, Log};
 use crate::store::{Database, Statement, Store, StoreError};
 
@@ -150,7 +151,7 @@ impl Outbox {
 }
 
 async fn write<D: Database>(store: &Store<D>, text: &str) -> Result<(), OutboxError> {
-    let batch: Vec<Statement> = serde_json::from_str(text).map_err(|_| OutboxError::Corrupt)?;
+    let batch: Vec<Statement> = read::from_text(text).map_err(|_| OutboxError::Corrupt)?;
     Ok(store.write(batch).await?)
 }
 

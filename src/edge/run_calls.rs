@@ -11,6 +11,7 @@ use super::body;
 use super::reply::Answer;
 use crate::binding::accept::Binding;
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ToolCallId};
+use crate::protocol::read;
 use crate::store::Persistence;
 
 /// What an object answers that has no run: no answer to a client has this status.
@@ -36,7 +37,7 @@ pub struct Start {
 
 /// A call to a run's object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "call", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RunCall {
     /// Starts the run; the text is the client's `RunAgentInput`. Answers a stream or an error.
     Start(Start),
@@ -95,7 +96,7 @@ impl RunCall {
         let mut line = body::read(request.inner(), usize::MAX).await.ok()?;
         let end = line.iter().position(|byte| *byte == b'\n')?;
         let text = String::from_utf8(line.split_off(end + 1)).ok()?;
-        Some((serde_json::from_slice(&line).ok()?, text))
+        Some((read::from_text(str::from_utf8(&line).ok()?).ok()?, text))
     }
 
     fn request(&self, text: &str) -> worker::Result<Request> {

@@ -16,6 +16,7 @@ pub mod lifecycle;
 pub mod message;
 mod message_decode;
 pub mod percent;
+pub mod read;
 pub mod thread;
 pub mod time;
 pub mod tool;

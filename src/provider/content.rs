@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::protocol::forwarded_props::ModelSettings;
 use crate::protocol::message::{MediaPart, MediaSource};
+use crate::protocol::read;
 
 /// The texts that are not blank, joined by blank lines; `None` when there is none.
 pub fn join_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Option<Cow<'a, str>> {
@@ -65,7 +66,7 @@ pub fn object_schema(parameters: Option<&Value>) -> Map<String, Value> {
 
 /// The settings under the names they have in forwardedProps, for upstreams that know the same; empty when none is set.
 pub fn settings_object(settings: &ModelSettings) -> Map<String, Value> {
-    match serde_json::to_value(settings) {
+    match read::to_value(settings) {
         Ok(Value::Object(members)) => members,
         Ok(_) | Err(_) => Map::new(),
     }

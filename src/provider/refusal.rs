@@ -52,7 +52,7 @@ struct Report {
 impl Report {
     fn read(payload: &[u8]) -> Self {
         // A page of a proxy is no report and is never copied.
-        let Ok(value) = serde_json::from_slice::<Value>(payload) else {
+        let Ok(value) = serde_json::from_str::<Value>(&String::from_utf8_lossy(payload)) else {
             return Self::default();
         };
         let value = value.get(0).unwrap_or(&value);

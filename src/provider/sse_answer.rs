@@ -133,7 +133,7 @@ fn take<A: SseAnswer>(answer: &mut A, data: &str, events: &mut Vec<ModelEvent>) 
 
 /// A body that is JSON instead of a stream is no answer: we asked for a stream.
 fn json_failure(body: &[u8]) -> ProviderError {
-    match serde_json::from_slice::<Value>(body) {
+    match serde_json::from_str::<Value>(&String::from_utf8_lossy(body)) {
         Ok(value) if value.get(0).unwrap_or(&value).get("error").is_some() => refusal::in_stream(body),
         Err(fault) if fault.is_eof() => ProviderError::Truncated,
         Ok(_) | Err(_) => ProviderError::Malformed("the answer is not a stream"),

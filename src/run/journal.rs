@@ -11,6 +11,7 @@ use super::checkpoint::{Checkpoint, Position, Segments};
 use super::mailbox::ExpectedCall;
 use super::ports::{ObjectStorage, SqlValue, StorageFault};
 use crate::protocol::id::{AgentId, ResourceId, RunId, ThreadId, ToolCallId};
+use crate::protocol::read;
 use crate::protocol::tool::ToolResult;
 use crate::store::{Persistence, RunStatus};
 
@@ -321,7 +322,7 @@ impl<S: ObjectStorage> Journal<S> {
         let mut kept: Option<Kept> = None;
         for (number, text) in records {
             self.next_number.set(number + 1);
-            let record: Record = serde_json::from_str(&text).map_err(|_| corrupt())?;
+            let record: Record = read::from_text(&text).map_err(|_| corrupt())?;
             if let Record::Checkpoint(_) | Record::Segments(_) = record {
                 self.replaceable.set(Some(number));
             }

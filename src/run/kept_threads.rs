@@ -11,6 +11,7 @@ use super::ports::{Clock, HttpClient};
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::message::Message;
+use crate::protocol::read;
 use crate::protocol::thread::{
     MessageForm, MessageListRequest, NewThread, Page, PageStart, Thread, ThreadListRequest, ThreadPatch,
 };
@@ -224,7 +225,7 @@ impl<'a, H: HttpClient, C: Clock> KeptThreads<'a, H, C> {
         let mut kept = self.all(newest_first).await?;
         kept.reverse();
         let messages = kept.into_iter().flat_map(|kept| kept.messages);
-        let values = messages.filter_map(|message| serde_json::to_value(message).ok());
+        let values = messages.filter_map(|message| read::to_value(&message).ok());
         Ok(values.collect())
     }
 

@@ -61,7 +61,8 @@ impl Token {
 
 fn object(part: &str) -> Result<Map<String, Value>, TokenFault> {
     let bytes = base64::decode_url(part).ok_or(TokenFault::Malformed)?;
-    serde_json::from_slice(&bytes).map_err(|_| TokenFault::Malformed)
+    let text = str::from_utf8(&bytes).map_err(|_| TokenFault::Malformed)?;
+    serde_json::from_str(text).map_err(|_| TokenFault::Malformed)
 }
 
 /// An access or identity token; a logout token, say, of the same issuer lets nobody in. Source: RFC 8725, section 3.11.

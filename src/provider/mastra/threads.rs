@@ -3,6 +3,7 @@
 //! writes over it, owner included. Source: Mastra server 1.x, "Memory API".
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::super::{HttpRequest, ModelTarget, ProviderError};
@@ -11,6 +12,7 @@ pub use super::messages::KeptMessage;
 use super::messages::StoredMessage;
 use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::percent;
+use crate::protocol::read;
 use crate::protocol::thread::{NewThread, Page, Thread, ThreadOrder, ThreadPatch};
 use crate::protocol::time::parse_iso_8601;
 
@@ -147,8 +149,9 @@ pub fn read_messages(body: &[u8]) -> Result<Page<KeptMessage>, ProviderError> {
     })
 }
 
-fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ProviderError> {
-    serde_json::from_slice(body).map_err(|_| UNREADABLE)
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ProviderError> {
+    let text = str::from_utf8(body).map_err(|_| UNREADABLE)?;
+    read::from_text(text).map_err(|_| UNREADABLE)
 }
 
 #[derive(Deserialize)]

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::super::wire_text::{Arguments, Text};
 use crate::protocol::event::TokenUsage;
+use crate::protocol::read;
 
 /// One `data` payload, or the whole body of a server that does not stream.
 #[derive(Debug, Default, Deserialize)]
@@ -128,7 +129,7 @@ struct CompletionDetails {
 /// A report that is not as it should be is none: the answer beside it stands (B047).
 fn report<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Usage>, D::Error> {
     let report = Value::deserialize(from)?;
-    Ok(serde_json::from_value(report).ok())
+    Ok(read::from_value(report).ok())
 }
 
 /// An index is only a hint (B025): anything but a whole number is none.

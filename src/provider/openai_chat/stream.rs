@@ -80,8 +80,9 @@ impl ModelDecoder for ChatDecoder {
             return Ok(());
         }
         if let Form::Json(body) = &self.form {
+            let text = String::from_utf8_lossy(body);
             let mut chunk: Chunk<'_> =
-                serde_json::from_slice(body).map_err(|fault| match fault.classify() {
+                serde_json::from_str(&text).map_err(|fault| match fault.classify() {
                     serde_json::error::Category::Eof => ProviderError::Truncated,
                     _ => ProviderError::Malformed("the answer is no chat completion"),
                 })?;
