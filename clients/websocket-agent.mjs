@@ -16,6 +16,7 @@ const PONG = JSON.stringify({ type: "PONG" });
 const PING_MS = 20_000;
 
 const encoder = new TextEncoder();
+const KEEP_ALIVE = encoder.encode(": keep-alive\n\n");
 
 export class WebSocketAgent extends HttpAgent {
   /**
@@ -54,7 +55,7 @@ function exchange(agent, url, { body, headers, signal }) {
     let stream;
     const events = new ReadableStream({
       start: (controller) => void (stream = controller),
-      cancel: () => socket.close(DONE),
+      cancel: () => end(() => socket.close(DONE)),
     });
     let isAnswered = false;
     const answer = (status, type, content) => {
@@ -83,7 +84,9 @@ function exchange(agent, url, { body, headers, signal }) {
       if (agent.pingMs > 0) pinging = setInterval(() => socket.send(PING), agent.pingMs);
     });
     socket.addEventListener("message", ({ data }) => {
-      if (isOver || data === PONG) return;
+      if (isOver) return;
+      // A sign of life for whoever watches the stream.
+      if (data === PONG) return isAnswered ? stream.enqueue(KEEP_ALIVE) : undefined;
       if (data.startsWith('{"type":"REJECTED"')) return agent.onRejected(JSON.parse(data));
       stream.enqueue(encoder.encode(`data: ${data}\n\n`));
       answer(200, "text/event-stream", events);

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { decode } from "@ag-ui/proto";
 import { RunConnection } from "../../clients/run-connection.mjs";
 import { layCable } from "./support/cable.mjs";
 import { judge } from "./support/judge.mjs";
@@ -26,32 +27,134 @@ function start(agent, how, parameters) {
   return { events, running };
 }
 
-test("a cable that is pulled again and again costs no event and doubles none", async (t) => {
+/** A cable to the suite's Worker. */
+async function laid(t) {
   const cable = await layCable();
   t.after(() => cable.stop());
   cable.plug(shared.worker);
-  const agent = connection(cable);
+  return cable;
+}
+
+/** A run that has been asked for, and the upstream's side of it. */
+async function asking(agent, parameters) {
   agent.addMessage(user("Hello"));
   const asked = shared.upstream.next();
-  const { events, running } = start(agent, (...all) => agent.runAgent(...all));
-  const exchange = await asked;
-  exchange.head();
-  for (const word of ["Once", " upon", " a", " time"]) {
-    await exchange.writeAll(text(word));
-    await eventually(() => events.at(-1)?.delta, (delta) => delta === word);
-    cable.pull();
-  }
+  const started = start(agent, (...all) => agent.runAgent(...all), parameters);
+  return { ...started, exchange: await asked };
+}
+
+/** The upstream says it, and the client has heard it. */
+async function saying({ exchange, events }, word) {
+  await exchange.writeAll(text(word));
+  await eventually(() => events.at(-1)?.delta, (delta) => delta === word);
+}
+
+async function finishing({ exchange, running }) {
   await exchange.writeAll(finish());
   exchange.end();
   await running;
-  await judge(events, {});
+}
+
+for (const [binding, members] of [["SSE", {}], ["protobuf", { decode }]]) {
+  test(`a cable that is pulled again and again costs no event and doubles none, over ${binding}`, async (t) => {
+    const cable = await laid(t);
+    const types = new Set();
+    const send = async (...all) => {
+      const response = await fetch(...all);
+      types.add(response.headers.get("content-type"));
+      return response;
+    };
+    const agent = connection(cable, { ...members, fetch: send });
+    const run = await asking(agent);
+    run.exchange.head();
+    for (const word of ["Once", " upon", " a", " time"]) {
+      await saying(run, word);
+      cable.pull();
+    }
+    await finishing(run);
+    await judge(run.events, {});
+    assert.equal(agent.messages.at(-1).content, "Once upon a time");
+    assert.deepEqual([...types], [members.decode ? "application/vnd.ag-ui.event+proto" : "text/event-stream"]);
+  });
+}
+
+test("a run whose answer was lost before it began is not begun twice", async (t) => {
+  const cable = await laid(t);
+  const agent = connection(cable);
+  const run = await asking(agent);
+  cable.pull();
+  run.exchange.head();
+  await saying(run, "Once.");
+  await finishing(run);
+  await judge(run.events, {});
+  assert.deepEqual(agent.messages, await history(shared.worker, agent.threadId));
+});
+
+test("a run that is refused is refused at once, and as HttpAgent says it", async (t) => {
+  const cable = await laid(t);
+  const agent = connection(cable);
+  shared.upstream.reply(says("Once."));
+  agent.addMessage(user("Hello"));
+  const parameters = { runId: fresh("run"), forwardedProps: { agentId: "stub", resourceId: "una" } };
+  await agent.runAgent(parameters);
+  await assert.rejects(agent.runAgent(parameters), ({ status, payload }) => status === 409 && payload.code === "run_conflict");
+});
+
+test("a page that comes back goes on over a new connection, without a gap", async (t) => {
+  const cable = await laid(t);
+  const attempts = [];
+  const agent = connection(cable, { onReconnect: ({ attempt }) => attempts.push(attempt), retryMs: 1_000_000 });
+  const run = await asking(agent);
+  run.exchange.head();
+  await saying(run, "Once");
+  const back = agent.reconnect();
+  await saying(run, " upon");
+  await back;
+  await saying(run, " a");
+  await agent.reconnect();
+  await saying(run, " time");
+  await finishing(run);
+  await judge(run.events, {});
   assert.equal(agent.messages.at(-1).content, "Once upon a time");
+  assert.deepEqual(attempts, [1, 1]);
+});
+
+test("a run that cannot be reached any more ends for the client, with nothing open", async (t) => {
+  const cable = await laid(t);
+  const agent = connection(cable, { giveUpMs: 100 });
+  const run = await asking(agent);
+  run.exchange.head();
+  await saying(run, "Once");
+  cable.unplug();
+  await run.running;
+  assert.deepEqual(run.events.slice(-3).map(({ type, code }) => [type, code]), [
+    ["TEXT_MESSAGE_END", undefined],
+    ["STEP_FINISHED", undefined],
+    ["RUN_ERROR", "connection_lost"],
+  ]);
+  run.exchange.end();
+});
+
+test("the owner goes with every request: two may have runs of one id", async (t) => {
+  const cable = await laid(t);
+  const runId = fresh("run");
+  for (const [resourceId, word] of [["una", "Hers."], ["bob", "His."]]) {
+    const agent = connection(cable);
+    const run = await asking(agent, { runId, forwardedProps: { agentId: "stub", resourceId } });
+    run.exchange.head();
+    await saying(run, word);
+    agent.abortRun();
+    await run.running;
+    const later = connection(cable, { threadId: agent.threadId });
+    const again = start(later, (...all) => later.follow(runId, ...all), { forwardedProps: { agentId: "stub", resourceId } });
+    await eventually(() => again.events.at(-1)?.delta, (delta) => delta === word);
+    assert.equal((await later.cancel(runId)).status, "cancelled");
+    await again.running;
+  }
 });
 
 test("a page that was reloaded finds its run and shows the whole answer once", async (t) => {
-  const cable = await layCable();
-  t.after(() => cable.stop());
-  cable.plug(shared.worker);
+  const cable = await laid(t);
   const first = connection(cable);
   first.addMessage(user("Hello"));
   shared.upstream.reply(calls([["ask", {}]], { before: ["Asking."] }));
@@ -72,21 +175,15 @@ test("a page that was reloaded finds its run and shows the whole answer once", a
 });
 
 test("a cancel stops the run, not only the connection", async (t) => {
-  const cable = await layCable();
-  t.after(() => cable.stop());
-  cable.plug(shared.worker);
+  const cable = await laid(t);
   const agent = connection(cable);
-  agent.addMessage(user("Hello"));
-  const asked = shared.upstream.next();
   const runId = fresh("run");
-  const { events, running } = start(agent, (...all) => agent.runAgent(...all), { runId });
-  const exchange = await asked;
-  exchange.head();
-  await exchange.writeAll(text("Once"));
-  await eventually(() => events.at(-1)?.delta, (delta) => delta === "Once");
+  const run = await asking(agent, { runId });
+  run.exchange.head();
+  await saying(run, "Once");
   assert.equal((await agent.cancel(runId)).status, "cancelled");
-  await exchange.closedByPeer;
-  await running.catch(() => {});
+  await run.exchange.closedByPeer;
+  await run.running.catch(() => {});
 });
 
 test("a run that the server restarts begins anew for the client too", { timeout: 90_000 }, async (t) => {
