@@ -39,9 +39,8 @@ export interface RunDescription {
   runId: string;
   agentId: string;
   status: "running" | "waiting" | "finished" | "failed" | "cancelled";
-  /** How often it was restarted: each time its events begin anew. */
-  generation: number;
-  /** Absent once the run's object is gone. */
+  /** How often it was restarted: each time its events begin anew. Absent, as `eventCount`, once they are gone. */
+  generation?: number;
   eventCount?: number;
   pendingToolCalls: { toolCallId: string; toolName: string }[];
 }
@@ -134,12 +133,3 @@ export const cancelRun = (runId: string, runAddress?: string) =>
 
 export const postResult = (runId: string, toolCallId: string, result: unknown) =>
   ask(`/runs/${id(runId)}/tool-calls/${id(toolCallId)}/result`, { method: "POST", query: owned(), json: result });
-
-/** Where a run's events can be read again, from the first. */
-export function eventsAddress(runId: string, runAddress?: string): string {
-  const url = new URL(address(`/runs/${id(runId)}/events`));
-  for (const [name, value] of Object.entries({ ...owned(), address: runAddress })) {
-    if (value) url.searchParams.set(name, value);
-  }
-  return url.href;
-}

@@ -30,15 +30,10 @@ export function watched(response: Response, listener: Listener): Response {
   const source = response.body.getReader();
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      try {
-        const { done, value } = await source.read();
-        if (done) return controller.close();
-        frames.feed(value);
-        controller.enqueue(value);
-      } catch {
-        // The AG-UI client cancels a stream that broke, and of what comes of that it handles an AbortError only.
-        controller.error(new DOMException("the stream broke off", "AbortError"));
-      }
+      const { done, value } = await source.read();
+      if (done) return controller.close();
+      frames.feed(value);
+      controller.enqueue(value);
     },
     cancel: (reason) => source.cancel(reason),
   });

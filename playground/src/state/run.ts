@@ -1,14 +1,14 @@
 // One run as this page sees it: its stream, its frames, the tools it calls here, its end.
 
-import { EventType, type BaseEvent, type RunAgentInput, type UserMessage } from "@ag-ui/core";
+import { EventType, type BaseEvent, type RunAgentInput, type Tool, type UserMessage } from "@ag-ui/core";
 import { signal, type Signal } from "@preact/signals";
-import { Refusal, cancelRun, describeRun, postResult, type RunDescription } from "../api.ts";
-import { followRun, openRun, type Connection, type Hearer } from "../connection.ts";
+import { Refusal, cancelRun, describeRun, type RunDescription } from "../api.ts";
+import { connect, type Connection, type Hearer } from "../connection.ts";
 import type { Frame } from "../frames.ts";
 import { explain, explainRunError, type Problem } from "../problems.ts";
 import { offeredTools, pageTool } from "../tools/index.ts";
 import { after, change, settled, type CallItem, type CallStatus, type Item } from "./items.ts";
-import { binding, owner, type Binding } from "./settings.ts";
+import { binding, type Binding } from "./settings.ts";
 
 export type Phase = "connecting" | "streaming" | "reconnecting" | "lost" | "finished" | "failed" | "cancelled";
 
@@ -23,6 +23,7 @@ export interface Timing {
   durationMs?: number;
 }
 
+/** Pauses between attempts to send a result; the last one for good. */
 const RETRY_DELAYS_MS = [300, 1500, 4000];
 
 /** Each model a run used has an entry of its own. */
@@ -63,6 +64,8 @@ export class Run {
   private connection: Connection | undefined;
   private address: string | undefined;
   private isCancelled = false;
+  /** What comes before the next RUN_STARTED ends what the restarted run had said. */
+  private isRestarting = false;
   /** Of a stream that is read again: how many events are old, and the calls among them that still wait. */
   private replay = { left: 0, pending: new Set<string>() };
 
@@ -80,21 +83,18 @@ export class Run {
 
   /** Starts it. */
   start(message: UserMessage): void {
-    const forwardedProps = { agentId: this.agentId, resourceId: owner.value };
-    const request = { runId: this.runId, threadId: this.threadId, message, tools: offeredTools(), forwardedProps };
-    this.ended = this.listen((hearer) => openRun(request, this.binding, hearer));
+    this.ended = this.listen({ message, tools: offeredTools() });
   }
 
-  /** Takes up a run that is under way, as it was told when this page was opened. */
+  /** Takes up a run that is under way: this page was reloaded, or has lost it. */
   takeUp(): void {
-    this.ended = this.reattach();
+    this.ended = this.follow();
   }
 
-  /** Reads the stream anew over a fresh connection. The old one goes last: a run without a viewer may stop. */
+  /** Goes on over a new connection. */
   reconnect(): void {
-    const old = this.connection;
-    this.connection = undefined;
-    this.ended = this.reattach(() => old?.close());
+    if (this.phase.value === "lost") this.takeUp();
+    else void this.connection?.reconnect();
   }
 
   async cancel(): Promise<void> {
@@ -112,12 +112,15 @@ export class Run {
 
   /** Lets go of it without a word to the server. */
   leave(): void {
+    const { connection } = this;
+    this.connection = undefined;
     this.tools.abort();
-    this.connection?.close();
+    connection?.close();
   }
 
-  private async listen(connect: (hearer: Hearer) => Connection): Promise<void> {
-    const connection = connect(this.hearer());
+  private async listen(how: { message?: UserMessage; tools?: Tool[] }): Promise<void> {
+    const { runId, threadId, agentId, address: runAddress } = this;
+    const connection = connect({ runId, threadId, agentId, runAddress, ...how }, this.binding, this.hearer());
     this.connection = connection;
     const failure = await connection.done.then(
       () => undefined,
@@ -125,25 +128,23 @@ export class Run {
     );
     if (this.connection !== connection || this.isOver) return;
     if (this.isCancelled) return this.end("cancelled");
-    if (failure instanceof Refusal || this.phase.value === "connecting") return this.fail(explain(failure));
-    await this.reattach();
+    if (failure !== undefined) return this.fail(explain(failure));
+    await this.follow();
   }
 
-  private async reattach(onOpen = () => {}): Promise<void> {
-    for (const delayMs of [0, ...RETRY_DELAYS_MS]) {
-      this.phase.value = "reconnecting";
-      if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
-      try {
-        const description = await describeRun(this.runId, this.address);
-        onOpen();
-        if (description.status !== "running" && description.status !== "waiting") return this.missed(description);
-        this.beginReplay(description);
-        return await this.listen((hearer) => followRun(this.threadId, this.runId, this.address, hearer));
-      } catch (error) {
-        if (error instanceof Refusal && error.status < 500) return this.fail({ ...explain(error), title: "The run was lost" });
-      }
+  /** Reads it from its first event on, unless it is over. */
+  private async follow(): Promise<void> {
+    this.phase.value = "reconnecting";
+    try {
+      const description = await describeRun(this.runId, this.address);
+      if (description.status !== "running" && description.status !== "waiting") return this.missed(description);
+      this.beginReplay(description);
+    } catch (error) {
+      if (error instanceof Refusal && error.status < 500) return this.fail({ ...explain(error), title: "The run was lost" });
+      this.phase.value = "lost";
+      return;
     }
-    this.phase.value = "lost";
+    await this.listen({});
   }
 
   /** It ended while nobody here listened. */
@@ -153,15 +154,18 @@ export class Run {
     else this.end(status === "cancelled" ? "cancelled" : "finished");
   }
 
-  private beginReplay({ eventCount = 0, generation, pendingToolCalls }: RunDescription): void {
-    if (generation !== this.generation) {
-      // A run that was restarted says other things, under other ids: what it had said before does not count.
-      this.items.value = this.items.value.filter(({ id }) => !this.brought.has(id));
-      this.generation = generation;
-    }
+  private beginReplay({ eventCount = 0, generation = 0, pendingToolCalls }: RunDescription): void {
+    if (generation !== this.generation) this.forget(generation);
     this.frames.length = 0;
     this.frameCount.value = 0;
     this.replay = { left: eventCount, pending: new Set(pendingToolCalls.map(({ toolCallId }) => toolCallId)) };
+  }
+
+  /** A run that was restarted may say other things, under other ids: what it had said before does not count. */
+  private forget(generation: number): void {
+    this.generation = generation;
+    for (const item of this.items.value) if (item.kind === "call" && item.result !== undefined) this.taken.add(item.id);
+    this.items.value = this.items.value.filter(({ id }) => !this.brought.has(id));
   }
 
   private hearer(): Hearer {
@@ -176,7 +180,16 @@ export class Run {
         this.frames.push({ ...frame, atMs: this.elapsedMs() });
         this.frameCount.value = this.frames.length;
       },
-      onEvent: (event) => this.hear(event),
+      onEvent: (event) => {
+        this.isRestarting &&= event.type !== EventType.RUN_STARTED;
+        if (!this.isRestarting) this.hear(event);
+      },
+      onReconnect: () => (this.phase.value = "reconnecting"),
+      onRestart: (generation) => {
+        this.forget(generation);
+        this.replay.left = 0;
+        this.isRestarting = this.frames.length > 0;
+      },
       onRejected: (toolCallId, refusal) => this.rejected(toolCallId, refusal),
     };
   }
@@ -198,7 +211,8 @@ export class Run {
       this.usage.value = usage && sum(usage);
       this.end(outcome?.type === "cancelled" ? "cancelled" : "finished");
     }
-    if (event.type === EventType.RUN_ERROR) this.fail(explainRunError(message ?? "", code));
+    // A connection that is given up is not the run's end: it is looked for once more.
+    if (event.type === EventType.RUN_ERROR && code !== "connection_lost") this.fail(explainRunError(message ?? "", code));
     if (this.replay.left > 0) this.replay.left -= 1;
   }
 
@@ -224,18 +238,15 @@ export class Run {
 
   /** A person's answer must not be lost with a line that is down for a moment. */
   private async send(toolCallId: string, result: unknown): Promise<void> {
-    for (const delayMs of [0, ...RETRY_DELAYS_MS]) {
-      if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+    for (let failures = 0; !this.isOver; failures += 1) {
       try {
-        const { connection } = this;
-        await (connection ? connection.sendResult(this.runId, toolCallId, result) : postResult(this.runId, toolCallId, { result }));
+        await this.connection?.sendResult(toolCallId, result);
         return;
       } catch (error) {
         if (error instanceof Refusal) return this.rejected(toolCallId, error);
       }
+      await new Promise((resolve) => setTimeout(resolve, RETRY_DELAYS_MS[failures] ?? RETRY_DELAYS_MS.at(-1)));
     }
-    // It is asked for again once the stream can be read again.
-    this.taken.delete(toolCallId);
   }
 
   /** A result came too late, or second: what the run says counts, so this is only shown. */

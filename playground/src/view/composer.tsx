@@ -52,7 +52,7 @@ export function Composer() {
             <span class="spacer" />
             {isRunning ? (
               <>
-                <button type="button" class="plain" onClick={() => run?.reconnect()} title="Read the stream again over a new connection">
+                <button type="button" class="plain" onClick={() => run?.reconnect()} title="Go on over a new connection">
                   <Icon name="refresh" /> Reconnect
                 </button>
                 <button type="button" class="primary round" aria-label="Stop" title="Stop (Esc)" onClick={() => void run?.cancel()}>
