@@ -116,6 +116,8 @@ class Run {
   #generation;
   #address;
   #open = [];
+  /** Events of a call that is not complete. */
+  #held = [];
   #isRestarted = false;
   /** Of the connection that is read. */
   #reader;
@@ -199,7 +201,7 @@ class Run {
         this.#address ??= response.headers.get("io-run-address") ?? undefined;
         for await (const event of this.#read(response, skip)) {
           failures = 0;
-          yield event;
+          yield* this.#shown(event);
           if (event.type === "RUN_STARTED" && this.#isRestarted) {
             this.#isRestarted = false;
             yield { type: "MESSAGES_SNAPSHOT", messages: this.#input.messages };
@@ -252,7 +254,6 @@ class Run {
           skip -= 1;
           if (skip >= 0) continue;
           this.#seen += 1;
-          this.#note(event);
           yield event;
         }
       }
@@ -290,6 +291,23 @@ class Run {
     this.#agent.onReconnect({ runId: this.runId, attempt });
   }
 
+  /**
+   * A front end acts on the end of a call, and a restart must not end one that is half there: of a call that may be the
+   * front end's nothing is shown before all of it is.
+   */
+  #shown(event) {
+    const isOfCall = event.type === "TOOL_CALL_START" || event.type === "TOOL_CALL_ARGS";
+    const { tools = [] } = this.#input;
+    const mayBeOurs = tools.length === 0 || tools.some(({ name }) => name === event.toolCallName);
+    if (isOfCall && (this.#held.length > 0 || (event.type === "TOOL_CALL_START" && mayBeOurs))) {
+      this.#held.push(event);
+      return [];
+    }
+    const shown = [...this.#held.splice(0), event];
+    for (const each of shown) this.#note(each);
+    return shown;
+  }
+
   #note(event) {
     for (const [opens, closes, member] of CLOSED_BY) {
       if (event.type === opens) this.#open.push([closes, member, event[member]]);
@@ -298,6 +316,7 @@ class Run {
   }
 
   *#close() {
+    this.#held = [];
     for (const [type, member, id] of this.#open.reverse()) yield { type, [member]: id };
     this.#open = [];
   }

@@ -186,6 +186,36 @@ test("a cancel stops the run, not only the connection", async (t) => {
   await run.running.catch(() => {});
 });
 
+test("a call that a restart cuts short is not shown, for a front end acts on its end", async () => {
+  const ids = { threadId: "t", runId: "r" };
+  const begin = [{ type: "RUN_STARTED", ...ids }, { type: "STEP_STARTED", stepName: "step-1" }];
+  const asks = (toolCallId, ...deltas) => [
+    { type: "TOOL_CALL_START", toolCallId, toolCallName: "ask", parentMessageId: "m" },
+    ...deltas.map((delta) => ({ type: "TOOL_CALL_ARGS", toolCallId, delta })),
+  ];
+  const rest = [{ type: "TOOL_CALL_END", toolCallId: "c2" }, { type: "STEP_FINISHED", stepName: "step-1" }, { type: "RUN_FINISHED", ...ids }];
+  const stream = (generation, ...events) => {
+    const body = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+    return new Response(body, { headers: { "content-type": "text/event-stream", "io-run-generation": generation } });
+  };
+  const asked = [];
+  const answers = [
+    stream("0", ...begin, ...asks("c1", '{"n":')),
+    Response.json({ error: "Again.", code: "generation_changed", generation: 1 }, { status: 409 }),
+    stream("1", ...begin, ...asks("c2", '{"n":')),
+    stream("1", { type: "TOOL_CALL_ARGS", toolCallId: "c2", delta: "1}" }, ...rest),
+  ];
+  const agent = connection({ origin: "http://server" }, { fetch: async (url) => (asked.push(new URL(url).search), answers.shift()) });
+  agent.addMessage(user("Hello"));
+  const { events, running } = start(agent, (...all) => agent.runAgent(...all), { ...ids, tools: [tool("ask")] });
+  await running;
+  assert.deepEqual(asked, ["", "?after=4&resourceId=una&generation=0", "?after=0&resourceId=una&generation=1", "?after=4&resourceId=una&generation=1"]);
+  const shown = [...begin.map(({ type }) => type), "STEP_FINISHED", "RUN_FINISHED", "RUN_STARTED", "MESSAGES_SNAPSHOT", "STEP_STARTED"];
+  const call = ["TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_ARGS", "TOOL_CALL_END"];
+  assert.deepEqual(events.map(({ type }) => type), [...shown, ...call, "STEP_FINISHED", "RUN_FINISHED"]);
+  assert.deepEqual([...new Set(events.map(({ toolCallId }) => toolCallId))], [undefined, "c2"]);
+});
+
 test("a run that the server restarts begins anew for the client too", { timeout: 90_000 }, async (t) => {
   const stateFolder = mkdtempSync(path.join(tmpdir(), "io-bridge-"));
   const upstream = await startUpstream();
