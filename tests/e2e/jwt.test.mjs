@@ -16,11 +16,27 @@ let issuer;
 before(async () => (issuer = await startIssuer()));
 after(() => issuer.stop());
 
-async function workerWith(t, auth, secrets = {}) {
+/** Stands in front of the Worker: a request's `x-clock-ahead-ms` says how far its clock is ahead from then on. */
+const CLOCK = `
+import Bridge from "./index.js";
+export * from "./index.js";
+const now = Date.now;
+let aheadMs = 0;
+Date.now = () => now() + aheadMs;
+export default class extends Bridge {
+  fetch(request) {
+    aheadMs = Number(request.headers.get("x-clock-ahead-ms") ?? aheadMs);
+    return super.fetch(request);
+  }
+}
+`;
+
+async function workerWith(t, auth, secrets = {}, front = undefined) {
   const worker = await startWorker({
     agents: [stubAgent(shared.upstream)],
     vars: { AUTH: auth, LOG_LEVEL: "debug" },
     secrets: { OPENAI_API_KEY: API_KEY, ...secrets },
+    front,
   });
   t.after(() => worker.stop());
   return worker;
@@ -113,6 +129,56 @@ test("the issuer may be away", async (t) => {
   other.isDown = true;
   await ok(await list(fresh, other.token()));
   assert.ok(!worker.logText().includes("private words"));
+});
+
+test("the issuer changes its keys, and then is away", async (t) => {
+  const other = await startIssuer();
+  t.after(() => other.stop());
+  const worker = await workerWith(t, other.auth(), {}, CLOCK);
+  const [MINUTE_S, HOUR_S] = [60, 60 * 60];
+  let aheadS = 0;
+  const tokenOf = (key) => other.token({ key, claims: { exp: Math.floor(Date.now() / 1000) + 100 * HOUR_S } });
+  const ask = (key) =>
+    worker.fetch("/threads", { headers: { authorization: `Bearer ${tokenOf(key)}`, "x-clock-ahead-ms": `${aheadS * 1000}` } });
+  /** Asks at once, as often as said: the statuses, and how many requests the issuer got. */
+  const asked = async (key, count = 1) => {
+    const before = other.fetchCount;
+    const responses = await Promise.all(Array.from({ length: count }, () => ask(key)));
+    return [...new Set(responses.map(({ status }) => status)), other.fetchCount - before];
+  };
+  const first = other.keys.find(({ algorithm }) => algorithm === "ES256");
+  assert.deepEqual(await asked(first), [200, 1]);
+  assert.deepEqual(await asked(first, 5), [200, 0]);
+
+  const stranger = { ...first, kid: "nobody's" };
+  assert.deepEqual(await asked(stranger, 5), [401, 0], "the set is younger than half a minute");
+  aheadS += 31;
+  assert.deepEqual(await asked(stranger, 5), [401, 1], "unknown keys are one request");
+  assert.deepEqual(await asked(stranger, 5), [401, 0], "that nobody has the key is remembered");
+
+  const second = other.addKey("ES256", "ES256-2");
+  assert.deepEqual(await asked(second), [401, 0], "still remembered");
+  aheadS += 31;
+  assert.deepEqual(await asked(second), [200, 1], "the new key is found");
+  assert.deepEqual(await asked(second, 5), [200, 0]);
+  assert.deepEqual(await asked(first), [200, 0], "the old one is good for as long as it is published");
+  other.keys = other.keys.filter((key) => key !== first);
+  aheadS += 11 * MINUTE_S;
+  assert.deepEqual(await asked(second), [200, 1], "a set is good for ten minutes");
+  assert.deepEqual(await asked(first), [401, 0]);
+
+  other.isDown = true;
+  aheadS += 11 * MINUTE_S;
+  assert.deepEqual(await asked(second, 5), [200, 1], "an old set is used while there is no newer one");
+  assert.deepEqual(await asked(second, 5), [200, 0], "a failure is remembered");
+  aheadS += 6;
+  assert.deepEqual(await asked(second, 5), [200, 1]);
+  assert.deepEqual(await asked(stranger), [401, 0]);
+  aheadS += 24 * HOUR_S;
+  assert.deepEqual(await asked(second), [503, 1], "but not for more than a day");
+  other.isDown = false;
+  aheadS += 6;
+  assert.deepEqual(await asked(second), [200, 1]);
 });
 
 test("a shared secret, a PEM and a JWK, by the name of a secret", async (t) => {
