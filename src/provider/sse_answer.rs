@@ -46,14 +46,48 @@ pub struct SseAnswerDecoder<A> {
     answer: A,
 }
 
-/// What the body is, told by its first byte that is not blank: the decoder does not see the content type, and proxies
-/// give wrong ones.
+/// What the body is, told by its first byte that is not blank: the decoder does not see the content type, and servers
+/// and the proxies before them give wrong ones.
 #[derive(Debug)]
-enum Form {
+pub enum Form {
+    /// Nothing but blanks came yet.
     Unknown,
+    /// A stream.
     Events,
-    /// One JSON value: an error with status 200.
+    /// One JSON value: a server that does not stream, or an error with status 200.
     Json(Vec<u8>),
+}
+
+impl Form {
+    /// Takes the next bytes: keeps those of JSON, gives back those of a stream.
+    ///
+    /// # Errors
+    /// [`ProviderError::Malformed`] for a page, and for JSON that is too long.
+    pub fn take<'a>(&mut self, mut bytes: &'a [u8]) -> Result<Option<&'a [u8]>, ProviderError> {
+        if matches!(self, Self::Unknown) {
+            let rest = bytes.trim_ascii_start();
+            match rest.first() {
+                None => {}
+                Some(b'{' | b'[') => {
+                    *self = Self::Json(Vec::new());
+                    // Blanks of earlier chunks were not kept either, and not all of them are blanks to JSON.
+                    bytes = rest;
+                }
+                Some(b'<') => return Err(ProviderError::Malformed("the answer is a page, not a stream")),
+                Some(_) => *self = Self::Events,
+            }
+        }
+        match self {
+            Self::Unknown | Self::Events => Ok(Some(bytes)),
+            Self::Json(body) if body.len() + bytes.len() > UPSTREAM_EVENT_MAX_BYTES => {
+                Err(SseFault::TooLong.into())
+            }
+            Self::Json(body) => {
+                body.extend_from_slice(bytes);
+                Ok(None)
+            }
+        }
+    }
 }
 
 impl<A: SseAnswer> SseAnswerDecoder<A> {
@@ -69,21 +103,9 @@ impl<A: SseAnswer> SseAnswerDecoder<A> {
 
 impl<A: SseAnswer> ModelDecoder for SseAnswerDecoder<A> {
     fn feed(&mut self, bytes: &[u8], events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
-        if matches!(self.form, Form::Unknown) {
-            match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
-                None => {}
-                Some(b'{' | b'[') => self.form = Form::Json(Vec::new()),
-                Some(b'<') => return Err(ProviderError::Malformed("the answer is a page, not a stream")),
-                Some(_) => self.form = Form::Events,
-            }
-        }
-        if let Form::Json(body) = &mut self.form {
-            if body.len() + bytes.len() > UPSTREAM_EVENT_MAX_BYTES {
-                return Err(SseFault::TooLong.into());
-            }
-            body.extend_from_slice(bytes);
+        let Some(bytes) = self.form.take(bytes)? else {
             return Ok(());
-        }
+        };
         let mut incoming = self.sse.feed(bytes);
         while !self.answer.is_finished()
             && let Some(event) = incoming.next_event()?
@@ -219,6 +241,7 @@ mod tests {
                 (0, Err(ProviderError::Malformed("the answer is not a stream"))),
             ),
             (r#"{"error":{"mess"#, (0, Err(ProviderError::Truncated))),
+            (" \u{c}{", (0, Err(ProviderError::Truncated))),
         ];
         for (body, expected) in cases {
             let bytes = body.as_bytes();

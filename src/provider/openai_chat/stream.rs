@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+use super::super::sse_answer::Form;
 use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
 use super::super::wire_text::Text;
 use super::super::{
@@ -15,7 +16,7 @@ use super::super::{
 };
 use super::delta::{Choice, Chunk, Delta, FunctionDelta, ToolCallDelta};
 use super::plain_delta::plain_text;
-use crate::binding::sse_decoder::{SseDecoder, SseEvent, SseFault};
+use crate::binding::sse_decoder::{SseDecoder, SseEvent};
 use crate::protocol::event::TokenUsage;
 use crate::protocol::json::heal_surrogates;
 
@@ -27,16 +28,6 @@ pub(super) struct ChatDecoder {
     form: Form,
     sse: SseDecoder,
     answer: Answer,
-}
-
-/// What the body is, told by its first byte that is not blank: the decoder does not see the content type, and servers
-/// and the proxies before them give wrong ones.
-#[derive(Debug)]
-enum Form {
-    Unknown,
-    Events,
-    /// One JSON value: a server that does not stream, or an error with status 200.
-    Json(Vec<u8>),
 }
 
 impl ChatDecoder {
@@ -51,21 +42,9 @@ impl ChatDecoder {
 
 impl ModelDecoder for ChatDecoder {
     fn feed(&mut self, bytes: &[u8], events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
-        if matches!(self.form, Form::Unknown) {
-            match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
-                None => {}
-                Some(b'{' | b'[') => self.form = Form::Json(Vec::new()),
-                Some(b'<') => return Err(ProviderError::Malformed("the answer is a page, not a stream")),
-                Some(_) => self.form = Form::Events,
-            }
-        }
-        if let Form::Json(body) = &mut self.form {
-            if body.len() + bytes.len() > UPSTREAM_EVENT_MAX_BYTES {
-                return Err(SseFault::TooLong.into());
-            }
-            body.extend_from_slice(bytes);
+        let Some(bytes) = self.form.take(bytes)? else {
             return Ok(());
-        }
+        };
         let mut incoming = self.sse.feed(bytes);
         while !self.answer.is_finished
             && let Some(event) = incoming.next_event()?

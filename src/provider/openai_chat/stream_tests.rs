@@ -172,6 +172,10 @@ fn an_answer_that_is_not_streamed_is_read_at_its_end() {
         decode_every_way(r#"{"choices":[{"mess"#),
         (vec![], Err(ProviderError::Truncated))
     );
+    assert_eq!(
+        decode_every_way(" \u{c}{"),
+        (vec![], Err(ProviderError::Truncated))
+    );
     let not_json = ProviderError::Malformed("the answer is no chat completion");
     assert_eq!(decode_every_way("{nonsense}"), (vec![], Err(not_json)));
 }
