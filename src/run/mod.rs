@@ -46,7 +46,7 @@ use crate::protocol::id::{ObjectAddress, ResourceId, ThreadId, ToolCallId};
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::json;
 use crate::protocol::message::Message;
-use crate::protocol::tool::ToolResult;
+use crate::protocol::tool::{Tool, ToolResult};
 use crate::provider::{FinishReason, ModelMessage, ModelRequest, ModelTarget, ProviderError, codec};
 use crate::store::{
     BeginRun, Begun, DatabaseError, Exhausted, Persistence, PersistentRun, Quota, RunStatus, Store,
@@ -483,13 +483,21 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         }
     }
 
+    /// Whether the model may read results of tools. An upstream that runs tools itself has its own rules for them.
+    fn reads_results(&self, tools: &[Tool]) -> bool {
+        let is_results = |message: &ModelMessage| matches!(message, ModelMessage::ToolResults(_));
+        (!tools.is_empty() || self.conversation.iter().any(is_results))
+            && !codec(self.setup.target.wire).runs_tools()
+    }
+
     fn request(&self, step: u32) -> ModelRequest {
         let (input, agent) = (&self.setup.input, &self.setup.agent);
         let props = &input.forwarded_props;
+        let tools = self.toolbox.declarations();
         ModelRequest {
-            system: prompt::system_texts(agent, input),
+            system: prompt::system_texts(agent, input, self.reads_results(&tools)),
             messages: self.conversation.clone(),
-            tools: self.toolbox.declarations(),
+            tools,
             tool_choice: self.tool_choice(step),
             settings: plan::settings(agent, props),
             output_schema: props.output_schema.clone(),

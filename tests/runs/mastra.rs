@@ -360,3 +360,11 @@ fn a_cut_of_the_servers_model_is_an_error_at_once() {
     );
     assert_eq!(played.ports.http.dropped_bodies.get(), 1);
 }
+
+#[test]
+fn an_agent_with_rules_of_its_own_is_told_nothing_of_results() {
+    let played = play_mixed_turn(&json!({ "instructions": "Be kind." }), &json!({}));
+    for index in [0, 1] {
+        assert_eq!(played.upstream_body(index)["system"], "Be kind.");
+    }
+}
