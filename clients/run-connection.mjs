@@ -327,7 +327,8 @@ class Run {
     this.#agent.onRestart({ runId, generation });
     yield* this.#close();
     if (this.#seen > 0) yield { type: "RUN_FINISHED", threadId, runId };
-    this.#isRestarted = this.#seen > 0;
+    // It may begin anew once more before anything was heard.
+    this.#isRestarted ||= this.#seen > 0;
     this.#seen = 0;
     this.#generation = generation;
   }
