@@ -1,4 +1,7 @@
-// Runs of every kind while cables are pulled, objects are reset and the whole process is killed: contract 8.
+// Runs of every kind while cables are pulled, objects are reset, tasks panic and the whole process is killed: contract 8.
+//
+// A panic takes the memory of every run of its isolate: their clients see silence, come back, and the runs go on; what
+// their old streams wrote to is broken by a reset of each object some 25 s later, which they survive, too.
 //
 // CHAOS_RUNS=200 plays more runs, CHAOS_SEED=... the same disturbances in the same order.
 
@@ -19,6 +22,10 @@ import { startWorkerProcess } from "./support/worker.mjs";
 const RUN_COUNT = Number(process.env.CHAOS_RUNS ?? 40);
 const SEED = Number(process.env.CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const KILL_COUNT = RUN_COUNT >= 200 ? 5 : 2;
+const PANIC_COUNT = KILL_COUNT;
+
+/** Result of a call that must not be made twice and may have been under way. */
+const INTERRUPTED = '{"error":"The call was interrupted."}';
 
 /** What each kind of run does, step by step: the calls of a step, or the last answer. */
 const KINDS = {
@@ -72,21 +79,47 @@ async function startWorld() {
   };
 }
 
-/** A thread without what no two threads share. */
+/**
+ * A thread without what no two threads share: an answer with its calls, and each call with its result, whatever the order
+ * the results of a step came in.
+ */
 function told(messages, id) {
-  return messages.map(({ role, content, toolCalls }) => ({
+  const results = new Map(messages.filter(({ role }) => role === "tool").map(({ toolCallId, content }) => [toolCallId, content]));
+  const lines = messages.filter(({ role }) => role !== "tool").map(({ role, content, toolCalls = [] }) => ({
     role,
-    content: role === "tool" ? undefined : content?.replaceAll(id, "id"),
-    calls: toolCalls?.map((call) => `${call.function.name} ${call.function.arguments.replaceAll(id, "id")}`),
+    content,
+    calls: toolCalls.map((call) => ({ name: call.function.name, arguments: call.function.arguments, result: results.get(call.id) })),
   }));
+  return JSON.parse(JSON.stringify(lines).replaceAll(id, "id"));
+}
+
+/** As its twin, but for calls that may not be made twice: how many of them have no result of their own. */
+function compare(thread, twin, runId) {
+  const answers = thread.flatMap(({ calls }) => calls);
+  const interrupted = answers.filter(({ name, result }) => name === "book" && result === INTERRUPTED);
+  for (const call of interrupted) call.result = "did /tools/book";
+  assert.deepEqual(thread, twin, runId);
+  return interrupted.length;
 }
 
 class Chaos {
-  counts = { pulls: 0, resets: 0, kills: 0, reconnects: 0, posts: 0, restarted: 0, again: 0 };
+  counts = { pulls: 0, resets: 0, panics: 0, kills: 0, reconnects: 0, restarts: 0, posts: 0, restarted: 0, interrupted: 0 };
+  /** Runs begun again under another id, by what happened last and what the client heard of it. */
+  again = {};
+  lastFault = "none";
+  /** The runs in whose place they were begun. */
+  lost = [];
+  /** Answers that should have been taken. */
+  refused = [];
   live = new Set();
 
   constructor(cable) {
     this.cable = cable;
+  }
+
+  happened(fault) {
+    this.counts[`${fault}s`] += 1;
+    this.lastFault = fault;
   }
 
   /** Asks until there is an answer: the Worker may be away. */
@@ -115,46 +148,65 @@ class Chaos {
         retryMaxMs: 400,
         silenceMs: 3000,
         onReconnect: () => (this.counts.reconnects += 1),
+        onRestart: () => (this.counts.restarts += 1),
       });
       agent.addMessage(user(`kind ${kind} of ${id}`));
       let hasStarted = false;
-      const onEvent = ({ event }) => {
-        hasStarted ||= event.type === "RUN_STARTED";
-        if (event.type === "TOOL_CALL_START" && event.toolCallName === "ask") void this.answer(runId, event.toolCallId);
+      const subscriber = {
+        onRunStartedEvent: () => void (hasStarted = true),
+        onToolCallEndEvent: ({ event, toolCallName, toolCallArgs }) => {
+          if (toolCallName === "ask") void this.answer(runId, event.toolCallId, toolCallArgs.of);
+        },
       };
       const parameters = { runId, tools: [tool("ask")], forwardedProps: { agentId: "stub", resourceId: "una" } };
       this.live.add(runId);
-      try {
-        await agent.runAgent(parameters, { onEvent });
-      } catch {
-        // What was lost before it had begun is begun again.
-      }
+      // What was lost before it had begun is begun again.
+      const failure = await agent.runAgent(parameters, subscriber).then(() => "no event", (error) => error);
       this.live.delete(runId);
-      if (hasStarted) return { kind, id, threadId, runId };
-      this.counts.again += 1;
+      const run = { kind, id, threadId, runId };
+      if (hasStarted) return run;
+      const heard = failure.payload?.code ?? failure.message ?? failure;
+      const cause = `${this.lastFault}: ${heard}`;
+      this.again[cause] = (this.again[cause] ?? 0) + 1;
+      this.lost.push(run);
       await pause(200);
     }
   }
 
   /** The front end answers; the same call may be shown to it in every generation. */
-  async answer(runId, toolCallId) {
+  async answer(runId, toolCallId, of) {
     this.counts.posts += 1;
     const { status, body } = await this.ask(`/runs/${runId}/tool-calls/${toolCallId}/result`, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ result: `answer to ${toolCallId.split("_").at(-1)}` }),
+      body: JSON.stringify({ result: `answer to ${of}` }),
     });
     // A call whose run has gone on without it may be over, but never another's.
-    assert.ok(status === 200 || status === 410, `${status} ${JSON.stringify(body)}`);
+    if (status !== 200 && status !== 410) this.refused.push({ runId, toolCallId, of, status, ...body });
   }
 
-  /** What became of it: its state, its thread, and all its events. */
+  /** Breaks the object of a run, if it can be found; says whether it did. */
+  async breaks(worker, runId, command) {
+    const viewer = await fetch(`${this.cable.origin}/io-bridge/runs/${runId}/events`).catch(() => undefined);
+    const address = viewer?.headers.get("io-run-address");
+    const isBroken = address ? await worker.break(address, command).then(() => true, () => false) : false;
+    if (isBroken) this.happened(command);
+    await viewer?.body?.cancel().catch(() => {});
+    return isBroken;
+  }
+
+  /** What became of it: its state, its thread, and all its events; nothing if it never began. */
   async result(run) {
     let state;
-    do {
-      state = (await this.ask(`/runs/${run.runId}`)).body;
-      if (["running", "waiting"].includes(state.status)) await pause(100);
-    } while (["running", "waiting"].includes(state.status));
+    for (;;) {
+      const { status, body } = await this.ask(`/runs/${run.runId}`);
+      if (status === 404) return undefined;
+      state = body;
+      if (!["running", "waiting"].includes(state.status)) break;
+      // Whoever asked for it may have gone.
+      for (const call of state.pendingToolCalls) await this.answer(run.runId, call.toolCallId, JSON.parse(call.arguments).of);
+      await pause(100);
+    }
     this.counts.restarted += Number(state.generation > 0);
     const { messages } = (await this.ask(`/threads/${run.threadId}/messages?format=ag-ui`)).body;
     const replay = await fetch(`${this.cable.origin}/io-bridge/runs/${run.runId}/events`);
@@ -212,40 +264,49 @@ test(`${RUN_COUNT} disturbed runs end as their undisturbed twins (seed ${SEED})`
   });
   let isOver = false;
   const all = Promise.all(players).finally(() => (isOver = true));
-  let nextKill = RUN_COUNT / (KILL_COUNT + 1);
-  while (!isOver) {
+  // Kills and panics by turns, each when so many runs are over.
+  const great = Array.from({ length: KILL_COUNT + PANIC_COUNT }, (_, index) => (index % 2 === 0 ? "panic" : "kill"));
+  const spacing = RUN_COUNT / (great.length + 1);
+  let nextGreat = spacing;
+  while (!isOver && !t.signal.aborted) {
     await pause(100 + random() * 500);
     const [victim] = [...chaos.live].slice(Math.floor(random() * chaos.live.size));
-    if (chaos.counts.kills < KILL_COUNT && runs.length >= nextKill) {
-      nextKill += RUN_COUNT / (KILL_COUNT + 1);
+    const [fault] = runs.length >= nextGreat ? great : [];
+    if (fault === "kill") {
+      great.shift();
+      nextGreat += spacing;
       cable.unplug();
       await worker.kill();
-      chaos.counts.kills += 1;
+      chaos.happened("kill");
       worker = await startWorkerProcess(options);
       cable.plug(worker);
-    } else if (random() < 0.4) {
+    } else if (fault === undefined && random() < 0.4) {
       cable.pull();
-      chaos.counts.pulls += 1;
+      chaos.happened("pull");
     } else if (victim !== undefined) {
-      const viewer = await fetch(`${cable.origin}/io-bridge/runs/${victim}/events`).catch(() => undefined);
-      const address = viewer?.headers.get("io-run-address");
-      if (address) {
-        await worker.break(address, "reset").catch(() => {});
-        chaos.counts.resets += 1;
-      }
-      await viewer?.body?.cancel().catch(() => {});
+      const command = fault ?? "reset";
+      if (!(await chaos.breaks(worker, victim, command)) || fault === undefined) continue;
+      great.shift();
+      nextGreat += spacing;
     }
   }
   await all;
 
-  for (const run of runs) {
-    const { state, messages, events } = await chaos.result(run);
+  assert.deepEqual(chaos.refused, []);
+  let lostCount = 0;
+  for (const run of [...runs, ...chaos.lost]) {
+    const result = await chaos.result(run);
+    if (result === undefined && chaos.lost.includes(run)) continue;
+    lostCount += Number(chaos.lost.includes(run));
+    const { state, messages, events } = result;
     assert.equal(state.status, "finished", JSON.stringify(state));
-    assert.deepEqual(told(messages, run.id), twins.get(run.kind), run.runId);
+    chaos.counts.interrupted += compare(told(messages, run.id), twins.get(run.kind), run.runId);
     await judge(events, { input: { threadId: run.threadId, runId: run.runId } });
     const answered = messages.filter(({ role }) => role === "tool").map(({ toolCallId }) => toolCallId);
     assert.equal(new Set(answered).size, answered.length, "a call was answered twice");
   }
   for (const [of, count] of world.booked) assert.equal(count, 1, `${of} was booked ${count} times`);
+  assert.ok(chaos.counts.kills > 0 && chaos.counts.panics > 0, JSON.stringify(chaos.counts));
   t.diagnostic(`seed ${SEED}, ${runs.length} runs: ${JSON.stringify(chaos.counts)}`);
+  t.diagnostic(`begun again under another id: ${JSON.stringify(chaos.again)}; ${lostCount} of those they replace went on by themselves`);
 });
