@@ -8,7 +8,7 @@ SEED ?= 1
 export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
 
-.PHONY: dev test test-matrix test-proxy test-mastra test-openapi test-playground test-guides test-examples build size instructions bench deploy reindex try-provider setup fuzz
+.PHONY: dev test test-matrix test-proxy test-mastra test-openapi test-playground test-guides test-examples build size instructions bench deploy reindex try-provider setup fuzz fuzz-coverage
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
@@ -72,6 +72,11 @@ build: setup
 ## Changed input against every reader of it, for SECONDS
 fuzz: setup
 	FUZZ_SECONDS=$(SECONDS) FUZZ_SEED=$(SEED) cargo test --release --test fuzz -- --nocapture
+
+## The same readers searched by what inputs reach, for SECONDS; `WRITE=--write` keeps what is new for `cargo test`. Needs
+## cargo-fuzz (`cargo install cargo-fuzz --locked`) and a C++ compiler
+fuzz-coverage:
+	node scripts/fuzz.mjs --seconds $(SECONDS) $(WRITE)
 
 ## What the Worker weighs
 size: build
