@@ -17,6 +17,7 @@ use crate::api::error::ApiError;
 use crate::api::limits::{self, InputLimits};
 use crate::binding::accept::Binding;
 use crate::config::Limits;
+use crate::config::agents::OnDisconnect;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ToolCallAddress, ToolCallId};
 use crate::protocol::input::RunAgentInput;
@@ -71,15 +72,31 @@ impl Call<'_> {
             .objects
             .fresh(self.config.jurisdiction.as_deref())
             .map_err(|error| self.object_error(error))?;
-        let answer = self
-            .call(address, &call, &text)
-            .await?
-            .ok_or_else(ApiError::internal)?;
+        let answer = match self.call(address, &call, &text).await {
+            Ok(answer) => answer.ok_or_else(ApiError::internal)?,
+            Err(error) if agent.on_disconnect == OnDisconnect::Stop => return Err(error),
+            Err(error) => self
+                .find_started(address, input.run_id, &caller)
+                .await
+                .ok_or(error)?,
+        };
         Ok(if answer.is_success() {
             with_address(answer, address)
         } else {
             answer
         })
+    }
+
+    /// The stream of a durable run whose object was reset under the call that started it: it goes on if it was kept.
+    async fn find_started(&self, address: ObjectAddress, run_id: RunId, caller: &Caller) -> Option<Answer> {
+        let call = RunCall::Events {
+            run_id,
+            caller: caller.owner().cloned(),
+            after: 0,
+            generation: None,
+            binding: self.binding(),
+        };
+        self.call(address, &call, "").await.ok().flatten()
     }
 
     /// `POST /runs/:runId/tool-calls/:toolCallId/result`. The object is found from the call's id alone. Source: D17.

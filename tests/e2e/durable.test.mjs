@@ -9,7 +9,7 @@ import { eventually, giveResult, history, ok, openRun, postResult, refused, run,
 import { EventStream } from "./support/sse.mjs";
 import { API_KEY, stubAgent, suite, test } from "./support/suite.mjs";
 import { startUpstream } from "./support/upstream.mjs";
-import { startWorkerProcess } from "./support/worker.mjs";
+import { startWorker, startWorkerProcess } from "./support/worker.mjs";
 
 const DURABLE = { onDisconnect: "continue", keepAliveMs: 40 };
 
@@ -176,6 +176,29 @@ async function killable(t, agent = DURABLE) {
   });
   return scene;
 }
+
+test("who asked for a run whose object is reset as it starts is answered by it all the same", async (t) => {
+  const upstream = await startUpstream();
+  const vars = { MCP_SERVERS: { docs: { url: `${upstream.url}/mcp`, allowPrivate: true } } };
+  const agents = [stubAgent(upstream, { ...DURABLE, mcp: ["docs"] })];
+  const worker = await startWorker({ agents, vars, secrets: { OPENAI_API_KEY: API_KEY }, breakable: true });
+  t.after(() => Promise.all([worker.stop(), upstream.stop()]));
+  const input = runInput({ owner: "ike" });
+  const toServer = { when: ({ path }) => path === "/mcp" };
+  const asked = upstream.next(toServer.when);
+  const opening = openRun(worker, input);
+  await asked;
+  const row = () => worker.database.prepare("SELECT object FROM runs WHERE id = ?").bind(input.runId).first("object");
+  const address = await eventually(row, Boolean);
+  upstream.reply((exchange) => exchange.head(500).end(), toServer);
+  upstream.reply(says("Once upon a time."));
+  await worker.break(address, "reset");
+  const stream = await opening;
+  assert.equal(stream.address, address);
+  assert.equal((await stream.rest()).at(-1).type, "RUN_FINISHED");
+  assert.equal((await status(worker, input)).generation, 1);
+  assert.deepEqual((await history(worker, input.threadId)).map(({ content }) => content), ["Hello", "Once upon a time."]);
+});
 
 test("a run that was starting starts after a restart, and its thread has it once", RESTARTS, async (t) => {
   const scene = await killable(t, { ...DURABLE, mcp: ["docs"] });
