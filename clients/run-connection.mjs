@@ -21,7 +21,7 @@ const CLOSED_BY = [
   ["STEP_STARTED", "STEP_FINISHED", "stepName"],
 ];
 
-/** How often a run is asked for once more whose answer was lost: the server takes an id once. */
+/** How often a run with an owner is asked for once more when its answer was lost: the server takes such an id once. */
 const START_RETRIES = 5;
 
 const SSE = "text/event-stream";
@@ -150,8 +150,9 @@ class Run {
 
   /** The answer to its POST; none when an earlier one was lost and the run is there. */
   async start(url) {
+    const retries = this.whereabouts.resourceId === undefined ? 0 : START_RETRIES;
     for (let failures = 0; ; failures += 1) {
-      const isLast = failures === START_RETRIES;
+      const isLast = failures === retries;
       const response = await this.#agent.send(url, this.#init).catch((error) => {
         // What fetch throws when there is no answer.
         if (isLast || this.#isAborted || !(error instanceof TypeError)) throw error;

@@ -90,6 +90,15 @@ test("a run whose answer was lost before it began is not begun twice", async (t)
   assert.deepEqual(agent.messages, await history(shared.worker, agent.threadId));
 });
 
+test("a run that is not kept is not asked for twice", async (t) => {
+  const cable = await laid(t);
+  const agent = connection(cable);
+  const run = await asking(agent, { forwardedProps: { agentId: "stub" } });
+  cable.pull();
+  await assert.rejects(run.running, TypeError);
+  run.exchange.end();
+});
+
 test("a run that is refused is refused at once, and as HttpAgent says it", async (t) => {
   const cable = await laid(t);
   const agent = connection(cable);
