@@ -143,12 +143,12 @@ fn the_cost_does_not_grow_with_the_conversation() {
         let produced = assistant(&format!("a{turn}"));
         run(&sqlite, &format!("r{turn}"), list.clone(), vec![produced.clone()]);
         let (batches, statements, _) = sqlite.take_counts();
-        assert_eq!((batches, statements), (2, 13), "turn {turn}");
+        assert_eq!((batches, statements), (2, 10), "turn {turn}");
         list.push(produced);
     }
-    // Only the window is read: two verdicts, forty messages.
+    // Only the window is read: a verdict, forty messages.
     begun(&sqlite, begin("last", vec![user("new")]));
-    assert_eq!(sqlite.take_counts().2, 42);
+    assert_eq!(sqlite.take_counts().2, 41);
 }
 
 #[test]

@@ -150,10 +150,10 @@ SELECT n.i, m.id
 FROM (
   SELECT value ->> 0 AS i, value ->> 1 AS id, value ->> 2 AS call, value ->> 3 AS digest FROM json_each(?4)
 ) n CROSS JOIN messages m ON m.rowid = CASE WHEN n.call IS NULL
-  THEN (SELECT rowid FROM messages WHERE thread_id = ?2 AND id = n.id)
-  ELSE (SELECT rowid FROM messages WHERE resource_id = ?1 AND thread_id = ?2 AND tool_call_id = n.call) END
-WHERE m.resource_id = ?1 AND m.digest = n.digest AND m.attachments IS NULL
-  AND EXISTS (SELECT 1 FROM threads WHERE id = ?2 AND resource_id = ?1 AND incarnation = ?3)";
+  THEN (SELECT rowid FROM messages WHERE thread_id = +?2 AND id = n.id)
+  ELSE (SELECT rowid FROM messages WHERE resource_id = +?1 AND thread_id = +?2 AND tool_call_id = n.call) END
+WHERE m.resource_id = +?1 AND m.digest = n.digest AND m.attachments IS NULL
+  AND EXISTS (SELECT 1 FROM threads WHERE id = +?2 AND resource_id = +?1 AND incarnation = +?3)";
 
 /// Parameters: keys, due.
 const ANNOUNCE: &str = "
@@ -161,7 +161,7 @@ INSERT INTO dropped_attachments (key, due_at_ms) SELECT value, ?2 FROM json_each
 ON CONFLICT (key) DO UPDATE SET due_at_ms = excluded.due_at_ms";
 
 /// The row refers to the objects. Owner, thread, incarnation, message, keys: `?1` to `?5`.
-const REFERS: &str = "EXISTS (SELECT 1 FROM messages WHERE thread_id = ?2 AND id = ?4 AND resource_id = ?1 AND attachments = ?5)";
+const REFERS: &str = "EXISTS (SELECT 1 FROM messages WHERE thread_id = +?2 AND id = +?4 AND resource_id = +?1 AND attachments = +?5)";
 
 /// Parameters: keys. Rows that refer to them have struck them out.
 const DROP_THE_REST: &str = "
@@ -169,7 +169,7 @@ UPDATE dropped_attachments SET due_at_ms = 0 WHERE key IN (SELECT value FROM jso
 
 /// Parameters: now, how many.
 const DROPPED: &str = "
-SELECT key FROM dropped_attachments WHERE due_at_ms <= ?1 ORDER BY due_at_ms LIMIT ?2";
+SELECT key FROM dropped_attachments WHERE due_at_ms <= ?1 ORDER BY due_at_ms LIMIT +?2";
 
 /// Parameters: keys.
 const FORGET_DROPPED: &str = "DELETE FROM dropped_attachments WHERE key IN (SELECT value FROM json_each(?1))";
@@ -307,7 +307,7 @@ fn refer(run: &PersistentRun, message: &Message, id: &str, cut: &Cut) -> Result<
         Statement::new(
             format!(
                 "UPDATE messages SET body = ?6, more_pieces = ?7, attachments = ?5, attachment_bytes = ?8
-WHERE thread_id = ?2 AND id = ?4 AND resource_id = ?1 AND digest = ?9 AND attachments IS NULL AND {SAME_THREAD}"
+WHERE thread_id = +?2 AND id = +?4 AND resource_id = +?1 AND digest = +?9 AND attachments IS NULL AND {SAME_THREAD}"
             ),
             with(vec![
                 pieces.first().copied().unwrap_or_default().into(),
@@ -318,7 +318,7 @@ WHERE thread_id = ?2 AND id = ?4 AND resource_id = ?1 AND digest = ?9 AND attach
         ),
         Statement::new(
             format!(
-                "DELETE FROM message_pieces WHERE thread_id = ?2 AND message_id = ?4 AND piece > ?6
+                "DELETE FROM message_pieces WHERE thread_id = +?2 AND message_id = +?4 AND piece > ?6
   AND {REFERS}"
             ),
             with(vec![more]),

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::begin_sql::{Listing, RUN_VERDICT, THREAD_VERDICT, create_thread, take_turn};
+use super::begin_sql::{self, Listing, create_thread, take_turn};
 use super::body::StoredMessage;
 use super::incoming::{MessageList, made_calls, tool_call_id};
 use super::row::Fields;
 use super::title::{folded, provisional_title};
 use super::{
-    Attachments, BeginRun, Begun, Database, Exhausted, Persistence, PersistentRun, Row, RunStatus, Statement,
-    Store, StoreError,
+    Attachments, BeginRun, Begun, Database, Persistence, PersistentRun, Row, RunStatus, Statement, Store,
+    StoreError,
 };
 use crate::protocol::id::{MessageId, ResourceId, ThreadId, ToolCallId};
 use crate::protocol::message::{Message, MessageBody};
@@ -39,35 +39,20 @@ impl<D: Database, A: Attachments> Store<D, A> {
             .await?
             .into_iter()
             .skip(write_count);
-        let thread = results.next().unwrap_or_default();
-        let run = results.next().unwrap_or_default();
-        let used = match begin.quota.is_limited() {
-            true => results.next().unwrap_or_default(),
-            false => Vec::new(),
-        };
-        let exhausted = begin.quota.exhausted(used.first())?;
-        let place = match verdict(&begin, &owner, (thread.first(), run.first()), exhausted)? {
+        let found = results.next().unwrap_or_default();
+        let found = Fields(found.first().ok_or(StoreError::Corrupt("verdict"))?);
+        let place = match verdict(&begin, &owner, found)? {
             Ok(place) => place,
             Err(verdict) => return Ok(verdict),
         };
-        let window: Vec<Row> = results.next().unwrap_or_default();
-        let versions: Vec<Row> = results.next().unwrap_or_default();
-        let exchange: Vec<Row> = results.next().unwrap_or_default();
-
-        let thread_id = begin.thread_id.as_str();
-        let mut history = BTreeMap::new();
-        for message in self
-            .stored_messages(thread_id, &[window, exchange].concat())
-            .await?
-        {
-            history.insert(message.place, message);
-        }
-        let mut stored = HashMap::new();
-        for (row, message) in versions
-            .iter()
-            .zip(self.stored_messages(thread_id, &versions).await?)
-        {
-            stored.insert(Fields(row).integer("i")?, message);
+        let rows: Vec<Row> = results.next().unwrap_or_default();
+        let messages = self.stored_messages(begin.thread_id.as_str(), &rows).await?;
+        let (mut history, mut stored) = (BTreeMap::new(), HashMap::new());
+        for (row, message) in rows.iter().zip(messages) {
+            match Fields(row).optional_integer("i")? {
+                Some(index) => stored.insert(index, message),
+                None => history.insert(message.place, message),
+            };
         }
         persistent_run(begin, owner, place, history, list, stored).map(Begun::Persistent)
     }
@@ -117,8 +102,7 @@ fn writes(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Result<Vec
     statements.push(listing.insert_run(begin.agent_id.as_str(), begin.deadline_ms));
     let (rows, pieces) = list.row_chunks(&[])?;
     if !rows.is_empty() {
-        statements.push(listing.show_listed());
-        statements.push(listing.supersede_unlisted());
+        statements.push(listing.show_listed_only());
     }
     statements.extend(rows.into_iter().map(|rows| listing.upsert(rows)));
     statements.extend(pieces.into_iter().map(|rows| listing.upsert_pieces(rows)));
@@ -135,72 +119,56 @@ fn reads(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Vec<Stateme
     let [owner, thread, run, now, _] = listing.scope.clone();
     let last_messages = u64::from(begin.last_messages);
     let counted = u64::try_from(list.counted()).unwrap_or(u64::MAX);
-    let mut statements = vec![
-        Statement::new(THREAD_VERDICT, vec![owner.clone(), thread, now.clone()]),
-        Statement::new(RUN_VERDICT, vec![owner.clone(), run.clone()]),
-    ];
-    statements.extend(begin.quota.used([owner, run, now]));
-    statements.push(listing.window(last_messages, last_messages.saturating_sub(counted)));
-    statements.push(listing.stored_versions());
-    if list.has_results() {
-        statements.push(listing.exchange());
-    }
-    statements
+    let after_shared = last_messages.saturating_sub(counted);
+    vec![
+        Statement::new(begin_sql::verdict(&begin.quota), vec![owner, thread, run, now]),
+        listing.history(last_messages, after_shared, list.has_results()),
+    ]
 }
 
 /// `Err` holds the verdict of a run that does not go on with its thread.
 fn verdict(
     begin: &BeginRun,
     owner: &ResourceId,
-    (thread, run): (Option<&Row>, Option<&Row>),
-    exhausted: Option<Exhausted>,
+    found: Fields<'_>,
 ) -> Result<Result<RunPlace, Begun>, StoreError> {
-    let (thread, run) = (thread.map(Fields), run.map(Fields));
-    if let Some(thread) = thread
-        && thread.text("resource_id")? != owner.as_str()
-    {
+    let thread_owner = found.optional_text("owner")?;
+    if thread_owner.is_some_and(|found| found != owner.as_str()) {
         return Ok(Err(Begun::ForeignThread));
     }
-    if let Some(run) = run
-        && run.text("object")? != begin.object.to_base64url()
-    {
-        let status = RunStatus::parse(run.text("status")?).ok_or(StoreError::Corrupt("status"))?;
+    if let Some(object) = found.optional_text("object")? {
+        if object == begin.object.to_base64url() {
+            return Ok(Ok(RunPlace {
+                incarnation: found.text("incarnation")?.to_owned(),
+                turn: found.integer("turn")?,
+                has_provisional_title: found.optional_text("title_origin")? == Some("provisional"),
+            }));
+        }
+        let status = RunStatus::parse(found.text("status")?).ok_or(StoreError::Corrupt("status"))?;
         return Ok(Err(Begun::Conflict {
-            status: status.at(begin.now_ms, run.integer("deadline_ms")?),
-            thread_id: run.id("thread_id", ThreadId::new)?,
+            status: status.at(begin.now_ms, found.integer("deadline_ms")?),
+            thread_id: found.id("thread_id", ThreadId::new)?,
         }));
     }
     let must_exist = match begin.persistence {
         Persistence::IfThreadExists(_) => true,
         Persistence::Create(_) | Persistence::Stateless => false,
     };
-    if must_exist && run.is_none() {
-        let waits = thread.map_or(Ok(true), |thread| thread.truth("waits"))?;
-        if waits {
-            return Ok(Err(Begun::Stateless));
-        }
+    if must_exist && (thread_owner.is_none() || found.truth("waits")?) {
+        return Ok(Err(Begun::Stateless));
     }
-    if let Some(exhausted) = exhausted {
+    if let Some(exhausted) = begin.quota.exhausted(found)? {
         return Ok(Err(Begun::Exhausted(exhausted)));
     }
-    let has_provisional_title = match thread {
-        Some(thread) => thread.optional_text("title_origin")? == Some("provisional"),
-        None => false,
-    };
-    Ok(Ok(match run {
-        Some(run) => RunPlace {
-            incarnation: run.text("incarnation")?.to_owned(),
-            turn: run.integer("turn")?,
-            has_provisional_title,
-        },
-        // The row is there unless nothing was written.
-        None if begin.read_only => RunPlace {
+    if begin.read_only {
+        return Ok(Ok(RunPlace {
             incarnation: String::new(),
             turn: 0,
             has_provisional_title: false,
-        },
-        None => return Err(StoreError::Corrupt("runs")),
-    }))
+        }));
+    }
+    // The row is there unless nothing was written.
+    Err(StoreError::Corrupt("runs"))
 }
 
 fn persistent_run(

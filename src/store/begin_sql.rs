@@ -19,18 +19,21 @@ pub(super) const PRODUCED_INDEX: u64 = 1 << 19;
 /// that answers with its next run does not cost more and more.
 const PENDING_MESSAGES_MAX: u32 = 64;
 
-/// Whether a run of the thread waits for front-end results. Parameters: owner, thread, now.
-pub(super) const THREAD_VERDICT: &str = "
-SELECT resource_id, incarnation, title_origin, EXISTS (
-  SELECT 1 FROM runs r
-  WHERE r.resource_id = ?1 AND r.thread_id = ?2 AND r.status IN ('running', 'waiting')
-    AND r.status = 'waiting' AND r.deadline_ms > ?3
-) AS waits
-FROM threads WHERE id = ?2";
-
-/// Parameters: owner, run.
-pub(super) const RUN_VERDICT: &str = "
-SELECT thread_id, incarnation, object, status, deadline_ms, turn FROM runs WHERE id = ?2 AND resource_id = ?1";
+/// What a run finds: its thread, whether a run of it waits for front-end results, its own row and, without one, what its
+/// owner has used. One row, whatever is there; what is missing is null. Parameters: owner, thread, run, now.
+pub(super) fn verdict(quota: &Quota) -> String {
+    format!(
+        "
+SELECT t.resource_id AS owner, t.title_origin, EXISTS (
+    SELECT 1 FROM runs w
+    WHERE w.resource_id = +?1 AND w.thread_id = +?2 AND w.status IN ('running', 'waiting')
+      AND w.status = 'waiting' AND w.deadline_ms > ?4
+  ) AS waits,
+  r.thread_id, r.incarnation, r.object, r.status, r.deadline_ms, r.turn{}
+FROM (SELECT 1) LEFT JOIN threads t ON t.id = +?2 LEFT JOIN runs r ON r.id = +?3 AND r.resource_id = +?1",
+        quota.columns("r.id IS NULL", "?4")
+    )
+}
 
 /// Parameters: owner, thread, run, incarnation, now.
 pub(super) fn create_thread(quota: &Quota) -> String {
@@ -40,8 +43,8 @@ INSERT INTO threads (
   id, resource_id, incarnation, metadata, next_turn, message_count, row_count, created_at_ms, updated_at_ms
 )
 SELECT ?2, ?1, ?4, '{{}}', 1, 0, 0, ?5, ?5
-WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?3 AND resource_id = ?1)
-  AND NOT EXISTS (SELECT 1 FROM threads WHERE id = ?2){}",
+WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = +?3 AND resource_id = +?1)
+  AND NOT EXISTS (SELECT 1 FROM threads WHERE id = +?2){}",
         quota.condition("?5")
     )
 }
@@ -59,9 +62,9 @@ UPDATE threads SET
   title = coalesce(title, ?6),
   title_folded = CASE WHEN title IS NULL THEN ?7 ELSE title_folded END,
   title_origin = coalesce(title_origin, 'provisional')
-WHERE id = ?2 AND resource_id = ?1 AND EXISTS (
+WHERE id = +?2 AND resource_id = +?1 AND EXISTS (
   SELECT 1 FROM runs r
-  WHERE r.id = ?3 AND r.resource_id = ?1 AND r.object = ?4
+  WHERE r.id = +?3 AND r.resource_id = +?1 AND r.object = +?4
     AND r.turn = threads.next_turn AND r.incarnation = threads.incarnation
 )",
         count_rows(false)
@@ -70,13 +73,13 @@ WHERE id = ?2 AND resource_id = ?1 AND EXISTS (
 
 /// First place of the run's turn, before and after the run row and the turn are written.
 const TURN_START: &str = "(1048576 * coalesce(
-    (SELECT turn FROM runs WHERE id = ?3 AND resource_id = ?1), (SELECT next_turn FROM threads WHERE id = ?2)
+    (SELECT turn FROM runs WHERE id = +?3 AND resource_id = +?1), (SELECT next_turn FROM threads WHERE id = +?2)
   ))";
 
 /// The condition of every write but the two rows it stands on, the thread and the run. Parameter `?5`: the run's object.
 const GATE: &str = "EXISTS (
-    SELECT 1 FROM runs r CROSS JOIN threads t ON t.id = ?2
-    WHERE r.id = ?3 AND r.resource_id = ?1 AND r.object = ?5
+    SELECT 1 FROM runs r CROSS JOIN threads t ON t.id = +?2
+    WHERE r.id = +?3 AND r.resource_id = +?1 AND r.object = +?5
       AND r.turn = t.next_turn AND r.incarnation = t.incarnation
   )";
 
@@ -108,17 +111,17 @@ WITH listed(i, id, call, role) AS (
 ),
 shared(i, role, message, place) AS (
   SELECT l.i, l.role, m.rowid, m.place FROM listed l CROSS JOIN messages m
-    ON m.thread_id = ?2 AND m.id = l.id
-  WHERE l.call IS NULL AND m.resource_id = ?1 AND m.place < {TURN_START}
+    ON m.thread_id = +?2 AND m.id = l.id
+  WHERE l.call IS NULL AND m.resource_id = +?1 AND m.place < {TURN_START}
   UNION ALL
   SELECT l.i, l.role, m.rowid, m.place FROM listed l CROSS JOIN messages m
-    ON m.resource_id = ?1 AND m.thread_id = ?2 AND m.tool_call_id = l.call
+    ON m.resource_id = +?1 AND m.thread_id = +?2 AND m.tool_call_id = l.call
   WHERE l.call IS NOT NULL AND m.place < {TURN_START}
 ),
 pending(place, call) AS (
   SELECT newest.place, c.value FROM (
     SELECT place, pending_calls FROM messages
-    WHERE resource_id = ?1 AND thread_id = ?2 AND superseded_by IS NULL AND pending_calls IS NOT NULL
+    WHERE resource_id = +?1 AND thread_id = +?2 AND superseded_by IS NULL AND pending_calls IS NOT NULL
     ORDER BY place DESC LIMIT {PENDING_MESSAGES_MAX}
   ) newest, json_each(newest.pending_calls) c
 )
@@ -132,30 +135,25 @@ pending(place, call) AS (
         Statement::new(sql, parameters)
     }
 
-    /// Superseded messages of the list are visible again.
-    pub fn show_listed(&self) -> Statement {
+    /// Superseded messages of the list are visible again; stored messages after the last shared one that are not in the
+    /// list are hidden, but for those of live runs.
+    pub fn show_listed_only(&self) -> Statement {
         self.statement(Vec::new(), |_| {
             format!(
-                "UPDATE messages SET superseded_by = NULL
-WHERE rowid IN (SELECT message FROM shared) AND superseded_by IS NOT NULL AND {GATE}"
-            )
-        })
-    }
-
-    /// Stored messages after the last shared one that are not in the list are hidden; those of live runs stay.
-    pub fn supersede_unlisted(&self) -> Statement {
-        self.statement(Vec::new(), |_| {
-            format!(
-                "UPDATE messages SET superseded_by = ?3
-WHERE resource_id = ?1 AND thread_id = ?2 AND superseded_by IS NULL
-  AND place > (SELECT max(place) FROM shared)
-  AND rowid NOT IN (SELECT message FROM shared)
-  AND run_id NOT IN (
-    SELECT r.id FROM runs r
-    WHERE r.resource_id = ?1 AND r.thread_id = ?2 AND r.status IN ('running', 'waiting') AND r.deadline_ms > ?4
-      AND r.id <> ?3
-  )
-  AND {GATE}"
+                "UPDATE messages SET superseded_by = CASE WHEN superseded_by IS NULL THEN ?3 END
+WHERE {GATE} AND rowid IN (
+  SELECT m.rowid FROM shared s CROSS JOIN messages m ON m.rowid = s.message WHERE m.superseded_by IS NOT NULL
+  UNION ALL
+  SELECT m.rowid FROM messages m
+  WHERE m.resource_id = +?1 AND m.thread_id = +?2 AND m.superseded_by IS NULL
+    AND m.place > (SELECT max(place) FROM shared)
+    AND m.rowid NOT IN (SELECT message FROM shared)
+    AND m.run_id NOT IN (
+      SELECT r.id FROM runs r
+      WHERE r.resource_id = +?1 AND r.thread_id = +?2 AND r.status IN ('running', 'waiting') AND r.deadline_ms > ?4
+        AND r.id <> ?3
+    )
+)"
             )
         })
     }
@@ -170,7 +168,7 @@ WHERE resource_id = ?1 AND thread_id = ?2 AND superseded_by IS NULL
 )
 SELECT
   ?2,
-  CASE WHEN n.call IS NOT NULL AND EXISTS (SELECT 1 FROM messages m WHERE m.thread_id = ?2 AND m.id = n.id)
+  CASE WHEN n.call IS NOT NULL AND EXISTS (SELECT 1 FROM messages m WHERE m.thread_id = +?2 AND m.id = n.id)
     THEN n.id || '#' || n.call ELSE n.id END,
   ?1, {TURN_START} + n.i, n.role, n.call, ?3, n.body, n.more, n.digest, ?4
 FROM (
@@ -209,7 +207,7 @@ ON CONFLICT DO NOTHING"
             "
   AND NOT EXISTS (
     SELECT 1 FROM runs r
-    WHERE r.resource_id = ?1 AND r.thread_id = ?2 AND r.status IN ('running', 'waiting')
+    WHERE r.resource_id = +?1 AND r.thread_id = +?2 AND r.status IN ('running', 'waiting')
       AND r.status = 'waiting' AND r.deadline_ms > ?4
   )"
         } else {
@@ -221,8 +219,8 @@ INSERT INTO runs (
   id, resource_id, thread_id, incarnation, agent_id, object, status, turn, started_at_ms, deadline_ms
 )
 SELECT ?3, ?1, t.id, t.incarnation, ?6, ?5, 'running', t.next_turn, ?4, ?7
-FROM threads t WHERE t.id = ?2 AND t.resource_id = ?1
-  AND NOT EXISTS (SELECT 1 FROM runs WHERE id = ?3 AND resource_id = ?1){nobody_waits}{}",
+FROM threads t WHERE t.id = +?2 AND t.resource_id = +?1
+  AND NOT EXISTS (SELECT 1 FROM runs WHERE id = +?3 AND resource_id = +?1){nobody_waits}{}",
             self.quota.condition("?4")
         );
         let mut parameters = self.scope.to_vec();
@@ -230,46 +228,43 @@ FROM threads t WHERE t.id = ?2 AND t.resource_id = ?1
         Statement::new(sql, parameters)
     }
 
-    /// The newest visible messages before the first shared one: `after_shared` of them if anything is shared, else
-    /// `last_messages`.
-    pub fn window(&self, last_messages: u64, after_shared: u64) -> Statement {
-        self.statement(vec![last_messages.into(), after_shared.into()], |first| {
+    /// What the model is shown of the thread, as rows without `i`: the newest visible messages before the first shared
+    /// one, `after_shared` of them if anything is shared, else `last_messages`. With `answers`, everything from the
+    /// oldest pending call on that an incoming message answers, too: without the call the answer would say nothing.
+    ///
+    /// Then stored versions of incoming messages, `i` being the index in the list; not where the incoming content counts.
+    pub fn history(&self, last_messages: u64, after_shared: u64, answers: bool) -> Statement {
+        let exchange = if answers {
             format!(
-                "SELECT {MESSAGE_COLUMNS} FROM messages m
-WHERE {BEFORE_SHARED}
-ORDER BY m.place DESC
-LIMIT CASE WHEN EXISTS (SELECT 1 FROM shared) THEN ?{} ELSE ?{first} END",
-                first + 1
-            )
-        })
-    }
-
-    /// Everything from the oldest pending call on that an incoming message answers: the window must reach back to it,
-    /// or the answer would say nothing.
-    pub fn exchange(&self) -> Statement {
-        self.statement(Vec::new(), |_| {
-            format!(
-                "SELECT {MESSAGE_COLUMNS} FROM messages m
+                "
+UNION ALL
+SELECT NULL, {MESSAGE_COLUMNS} FROM messages m
 WHERE {BEFORE_SHARED} AND m.place >= (SELECT min(p.place) FROM pending p WHERE p.call IN (SELECT call FROM listed))"
             )
-        })
-    }
-
-    /// Stored versions of incoming messages, with the index in the list; not where the incoming content counts.
-    pub fn stored_versions(&self) -> Statement {
-        self.statement(Vec::new(), |_| {
+        } else {
+            String::new()
+        };
+        self.statement(vec![last_messages.into(), after_shared.into()], |first| {
             format!(
-                "SELECT s.i, {MESSAGE_COLUMNS} FROM shared s CROSS JOIN messages m ON m.rowid = s.message
-WHERE NOT (m.role = 'user' AND s.role = 'user')"
+                "SELECT * FROM (
+  SELECT NULL AS i, {MESSAGE_COLUMNS} FROM messages m
+  WHERE {BEFORE_SHARED}
+  ORDER BY m.place DESC
+  LIMIT CASE WHEN EXISTS (SELECT 1 FROM shared) THEN ?{} ELSE ?{first} END
+){exchange}
+UNION ALL
+SELECT s.i, {MESSAGE_COLUMNS} FROM shared s CROSS JOIN messages m ON m.rowid = s.message
+WHERE NOT (m.role = 'user' AND s.role = 'user')",
+                first + 1
             )
         })
     }
 }
 
-const BEFORE_SHARED: &str = "m.resource_id = ?1 AND m.thread_id = ?2 AND m.superseded_by IS NULL
+const BEFORE_SHARED: &str = "m.resource_id = +?1 AND m.thread_id = +?2 AND m.superseded_by IS NULL
   AND m.role NOT IN ('activity', 'reasoning')
   AND m.place < coalesce((SELECT min(place) FROM shared), (1048576 * coalesce(
-    (SELECT turn FROM runs WHERE id = ?3 AND resource_id = ?1), (SELECT next_turn FROM threads WHERE id = ?2)
+    (SELECT turn FROM runs WHERE id = +?3 AND resource_id = +?1), (SELECT next_turn FROM threads WHERE id = +?2)
   )))";
 
 /// Inserts continuations of messages `m` from rows `n` under a condition. A tool message is found by its call: its id
@@ -283,8 +278,8 @@ FROM (
   SELECT value ->> 0 AS id, value ->> 1 AS call, value ->> 2 AS role, value ->> 3 AS piece, value ->> 4 AS text
   FROM json_each(?{rows_parameter})
 ) n CROSS JOIN messages m ON m.rowid = CASE WHEN n.call IS NULL
-  THEN (SELECT rowid FROM messages WHERE thread_id = ?2 AND id = n.id)
-  ELSE (SELECT rowid FROM messages WHERE resource_id = ?1 AND thread_id = ?2 AND tool_call_id = n.call) END
+  THEN (SELECT rowid FROM messages WHERE thread_id = +?2 AND id = n.id)
+  ELSE (SELECT rowid FROM messages WHERE resource_id = +?1 AND thread_id = +?2 AND tool_call_id = n.call) END
 WHERE {condition} AND m.attachments IS NULL
 ON CONFLICT (thread_id, message_id, piece) DO UPDATE SET text = excluded.text"
     )

@@ -155,7 +155,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
 const PIECES: &str = "
 SELECT p.message_id, p.text
 FROM json_each(?2) wanted CROSS JOIN message_pieces p
-  ON p.thread_id = ?1 AND p.message_id = wanted.value ->> 0 AND p.piece <= wanted.value ->> 1
+  ON p.thread_id = +?1 AND p.message_id = wanted.value ->> 0 AND p.piece <= wanted.value ->> 1
 ORDER BY p.message_id, p.piece";
 
 #[cfg(test)]

@@ -12,38 +12,38 @@ use crate::protocol::id::{ObjectAddress, ResourceId, RunId};
 
 /// The thread the run began on still exists, not another one of the same id. Owner, thread, incarnation: `?1` to `?3`.
 pub(super) const SAME_THREAD: &str =
-    "EXISTS (SELECT 1 FROM threads WHERE id = ?2 AND resource_id = ?1 AND incarnation = ?3)";
+    "EXISTS (SELECT 1 FROM threads WHERE id = +?2 AND resource_id = +?1 AND incarnation = +?3)";
 
 /// Parameters: owner, run, incarnation, turn, status, usage, now. The turn is the run's alone, so the row is the
 /// run's own and not that of a retry. A row that has ended stays as it is.
 const END_RUN: &str = "
 UPDATE runs SET status = ?5, usage = ?6, finished_at_ms = ?7
-WHERE id = ?2 AND resource_id = ?1 AND incarnation = ?3 AND turn = ?4 AND status IN ('running', 'waiting')";
+WHERE id = +?2 AND resource_id = +?1 AND incarnation = +?3 AND turn = +?4 AND status IN ('running', 'waiting')";
 
 /// Parameters: owner, thread, incarnation, now.
 const TOUCH_THREAD: &str = "
 UPDATE threads SET updated_at_ms = max(updated_at_ms, ?4)
-WHERE id = ?2 AND resource_id = ?1 AND incarnation = ?3";
+WHERE id = +?2 AND resource_id = +?1 AND incarnation = +?3";
 
 /// Parameters: owner, run, incarnation, turn, status, deadline.
 const SET_STATUS: &str = "
 UPDATE runs SET status = ?5, deadline_ms = ?6
-WHERE id = ?2 AND resource_id = ?1 AND incarnation = ?3 AND turn = ?4 AND status IN ('running', 'waiting')";
+WHERE id = +?2 AND resource_id = +?1 AND incarnation = +?3 AND turn = +?4 AND status IN ('running', 'waiting')";
 
 /// Parameters: owner, run, incarnation, turn.
 const FORGET_RUN: &str = "
 DELETE FROM runs
-WHERE id = ?2 AND resource_id = ?1 AND incarnation = ?3 AND turn = ?4 AND status IN ('running', 'waiting')";
+WHERE id = +?2 AND resource_id = +?1 AND incarnation = +?3 AND turn = +?4 AND status IN ('running', 'waiting')";
 
 /// Parameters: owner, run, object, now.
 const CLOSE_ORPHAN: &str = "
 UPDATE runs SET status = 'failed', finished_at_ms = ?4
-WHERE id = ?2 AND resource_id = ?1 AND object = ?3 AND status IN ('running', 'waiting')";
+WHERE id = +?2 AND resource_id = +?1 AND object = +?3 AND status IN ('running', 'waiting')";
 
 /// Parameters: owner, thread, incarnation, title, folded title.
 const SET_GENERATED_TITLE: &str = "
 UPDATE threads SET title = ?4, title_folded = ?5, title_origin = 'generated'
-WHERE id = ?2 AND resource_id = ?1 AND incarnation = ?3 AND title_origin = 'provisional'";
+WHERE id = +?2 AND resource_id = +?1 AND incarnation = +?3 AND title_origin = 'provisional'";
 
 impl<D: Database, A: Attachments> Store<D, A> {
     /// The end batch: everything produced and the final state, atomically. A thread deleted or re-created meanwhile
@@ -205,7 +205,7 @@ INSERT INTO messages (
   created_at_ms
 )
 SELECT ?2, value ->> 1, ?1, ?4 + (value ->> 0), value ->> 3, value ->> 2, ?5,
-  (SELECT superseded_by FROM messages WHERE thread_id = ?2 AND id = ?6),
+  (SELECT superseded_by FROM messages WHERE thread_id = +?2 AND id = +?6),
   value ->> 4, value ->> 5, value ->> 6, ?7
 FROM json_each(?8) WHERE {SAME_THREAD}
 ON CONFLICT DO NOTHING"

@@ -21,8 +21,8 @@ pub(super) const ROW_BYTES: &str =
 
 /// The messages `m` a request may see. `?1` is the caller or null, `?2` the thread.
 pub(super) fn seen(with_superseded: bool) -> String {
-    let mut condition = "m.thread_id = ?2
-  AND m.resource_id = (SELECT resource_id FROM threads WHERE id = ?2 AND (?1 IS NULL OR resource_id = ?1))"
+    let mut condition = "m.thread_id = +?2
+  AND m.resource_id = (SELECT resource_id FROM threads WHERE id = +?2 AND (?1 IS NULL OR resource_id = +?1))"
         .to_owned();
     if !with_superseded {
         condition.push_str("\n  AND m.superseded_by IS NULL");
@@ -31,8 +31,8 @@ pub(super) fn seen(with_superseded: bool) -> String {
 }
 
 /// Messages of thread `?2` that are to be seen by its owner or, if `?1` is null, by anybody.
-pub(super) const COUNT_MESSAGES: &str = "SELECT count(*) FROM messages m WHERE m.thread_id = ?2
-  AND m.resource_id = (SELECT resource_id FROM threads WHERE id = ?2 AND (?1 IS NULL OR resource_id = ?1))
+pub(super) const COUNT_MESSAGES: &str = "SELECT count(*) FROM messages m WHERE m.thread_id = +?2
+  AND m.resource_id = (SELECT resource_id FROM threads WHERE id = +?2 AND (?1 IS NULL OR resource_id = +?1))
   AND m.superseded_by IS NULL";
 
 /// Where rows of the mastra form start: at each user message, and at the first answer behind one. Results belong to
@@ -81,7 +81,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
         };
         let statements = vec![
             Statement::new(
-                "SELECT resource_id FROM threads WHERE id = ?1",
+                "SELECT resource_id FROM threads WHERE id = +?1",
                 vec![thread.into()],
             ),
             Statement::new(count, scope),
@@ -156,7 +156,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
         let sql = format!(
             "
 SELECT {MESSAGE_COLUMNS} FROM json_each(?3) wanted CROSS JOIN messages m
-  ON m.resource_id = ?1 AND m.thread_id = ?2 AND m.tool_call_id = wanted.value
+  ON m.resource_id = +?1 AND m.thread_id = +?2 AND m.tool_call_id = wanted.value
 WHERE TRUE {visible}"
         );
         let thread_id: &ThreadId = &request.thread_id;
@@ -183,13 +183,13 @@ fn ag_ui_statements(with_superseded: bool) -> (String, String) {
         if with_superseded {
             format!("SELECT count(*) AS total FROM messages m WHERE {seen}")
         } else {
-            format!("SELECT coalesce(message_count, ({COUNT_MESSAGES})) AS total FROM threads WHERE id = ?2")
+            format!("SELECT coalesce(message_count, ({COUNT_MESSAGES})) AS total FROM threads WHERE id = +?2")
         },
         format!(
             "SELECT * FROM (
   SELECT *, sum(bytes) OVER (ORDER BY place DESC) AS so_far FROM (
     SELECT {MESSAGE_COLUMNS}, {ROW_BYTES} AS bytes FROM messages m
-    WHERE {seen} ORDER BY m.place DESC LIMIT ?3 OFFSET ?4
+    WHERE {seen} ORDER BY m.place DESC LIMIT +?3 OFFSET +?4
   )
 ) WHERE so_far <= {PAGE_MAX_BYTES} OR so_far = bytes ORDER BY place"
         ),
@@ -204,19 +204,19 @@ fn mastra_statements(with_superseded: bool) -> (String, String) {
             format!("SELECT ({}) AS total", count_rows(true))
         } else {
             format!(
-                "SELECT coalesce(row_count, ({})) AS total FROM threads WHERE id = ?2",
+                "SELECT coalesce(row_count, ({})) AS total FROM threads WHERE id = +?2",
                 count_rows(false)
             )
         },
         format!(
-            "WITH starts AS MATERIALIZED ({starts} ORDER BY m.place DESC LIMIT ?3 + ?4),
+            "WITH starts AS MATERIALIZED ({starts} ORDER BY m.place DESC LIMIT +?3 + ?4),
 page AS MATERIALIZED (
 SELECT *, sum(bytes) OVER (ORDER BY place DESC) AS so_far FROM (
 SELECT {MESSAGE_COLUMNS}, {ROW_BYTES} AS bytes FROM messages m
 WHERE {seen} AND m.role NOT IN ('activity', 'reasoning')
-  AND m.place >= (SELECT min(place) FROM (SELECT place FROM starts ORDER BY place DESC LIMIT ?3 OFFSET ?4))
+  AND m.place >= (SELECT min(place) FROM (SELECT place FROM starts ORDER BY place DESC LIMIT +?3 OFFSET +?4))
   AND m.place < CASE WHEN ?4 > 0
-    THEN (SELECT place FROM starts ORDER BY place DESC LIMIT 1 OFFSET ?4 - 1)
+    THEN (SELECT place FROM starts ORDER BY place DESC LIMIT 1 OFFSET +?4 - 1)
     ELSE {PLACE_MAX} END
 )),
 page_starts AS (SELECT place, so_far FROM page WHERE place IN (SELECT place FROM starts))

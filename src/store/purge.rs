@@ -51,7 +51,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
     /// [`StoreError`]; nothing is half-deleted then, and the same call goes on.
     pub async fn erase_owner(&self, owner: &ResourceId, incarnation: &str) -> Result<Purged, StoreError> {
         let of_owner = |columns: &str, table: &str, order: &str, limit: u32| {
-            format!("SELECT {columns} FROM {table} WHERE resource_id = ?1 ORDER BY {order} LIMIT {limit}")
+            format!("SELECT {columns} FROM {table} WHERE resource_id = +?1 ORDER BY {order} LIMIT {limit}")
         };
         let selection = Selection {
             threads: of_owner("id", "threads", "updated_at_ms, id", THREADS_MAX),

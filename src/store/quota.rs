@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::StoreError;
 use super::row::Fields;
-use super::{Parameter, Row, Statement, StoreError};
 
 /// Milliseconds of the day that tokens are counted in, which begins at midnight UTC.
 pub const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -40,12 +40,12 @@ const STORED: &str =
     SELECT sum(length(CAST(p.text AS BLOB))) FROM message_pieces p
     WHERE m.more_pieces > 0 AND p.thread_id = m.thread_id AND p.message_id = m.id
   ), 0)), 0)
-  FROM threads t CROSS JOIN messages m ON m.thread_id = t.id WHERE t.resource_id = ?1)";
+  FROM threads t CROSS JOIN messages m ON m.thread_id = t.id WHERE t.resource_id = +?1)";
 
 fn running(now: &str) -> String {
     format!(
         "(SELECT count(*) FROM runs q
-  WHERE q.resource_id = ?1 AND q.status IN ('running', 'waiting') AND q.status = 'running' AND q.deadline_ms > {now})"
+  WHERE q.resource_id = +?1 AND q.status IN ('running', 'waiting') AND q.status = 'running' AND q.deadline_ms > {now})"
     )
 }
 
@@ -54,16 +54,11 @@ fn tokens(now: &str) -> String {
         "(SELECT coalesce(sum(coalesce(
     u.value ->> 'totalTokens', coalesce(u.value ->> 'inputTokens', 0) + coalesce(u.value ->> 'outputTokens', 0)
   )), 0)
-  FROM runs q CROSS JOIN json_each(q.usage) u WHERE q.resource_id = ?1 AND q.started_at_ms >= {now} - {now} % {DAY_MS})"
+  FROM runs q CROSS JOIN json_each(q.usage) u WHERE q.resource_id = +?1 AND q.started_at_ms >= {now} - {now} % {DAY_MS})"
     )
 }
 
 impl Quota {
-    /// Whether there is a limit at all.
-    pub(super) fn is_limited(&self) -> bool {
-        *self != Self::default()
-    }
-
     /// The condition under which a thread or a run row goes in, beginning with `AND`; empty without a limit. `now` is the
     /// number of a parameter, such as `?4`.
     pub(super) fn condition(&self, now: &str) -> String {
@@ -72,18 +67,11 @@ impl Quota {
             .collect()
     }
 
-    /// What is used of what is limited, unless the run row went in. `None` = nothing is limited. Parameters: owner, run,
-    /// now.
-    pub(super) fn used(&self, parameters: [Parameter; 3]) -> Option<Statement> {
-        let columns: Vec<String> = self
-            .measures("?3")
-            .map(|(_, column, sql)| format!("{sql} AS {column}"))
-            .collect();
-        let sql = format!(
-            "SELECT {}, ?3 AS now WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?2 AND resource_id = ?1)",
-            columns.join(", ")
-        );
-        (!columns.is_empty()).then(|| Statement::new(sql, parameters.to_vec()))
+    /// What is used of what is limited, as more columns, which are null unless `when` holds.
+    pub(super) fn columns(&self, when: &str, now: &str) -> String {
+        self.measures(now)
+            .map(|(_, column, sql)| format!(",\n  CASE WHEN {when} THEN {sql} END AS {column}"))
+            .collect()
     }
 
     /// Most, name and SQL of what is limited, the cheapest first.
@@ -97,19 +85,15 @@ impl Quota {
         .filter_map(|(most, column, sql)| Some((most?, column, sql)))
     }
 
-    /// What a row of [`Self::used`] says is used up.
-    pub(super) fn exhausted(&self, row: Option<&Row>) -> Result<Option<Exhausted>, StoreError> {
-        let Some(row) = row else {
-            return Ok(None);
-        };
+    /// What a row with [`Self::columns`] says is used up.
+    pub(super) fn exhausted(&self, row: Fields<'_>) -> Result<Option<Exhausted>, StoreError> {
         for (most, column, exhausted) in [
             (self.running_max_count, "running", Exhausted::Running),
             (self.tokens_per_day_max_count, "tokens", Exhausted::Tokens),
             (self.stored_max_bytes, "stored", Exhausted::Stored),
         ] {
             if let Some(most) = most
-                && row.contains_key(column)
-                && Fields(row).integer(column)? >= most
+                && row.optional_integer(column)?.is_some_and(|used| used >= most)
             {
                 return Ok(Some(exhausted));
             }

@@ -42,7 +42,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
         run_id: &RunId,
         now_ms: u64,
     ) -> Result<Option<RunRow>, StoreError> {
-        let sql = format!("{COLUMNS} WHERE id = ?1 AND resource_id = ?2");
+        let sql = format!("{COLUMNS} WHERE id = +?1 AND resource_id = +?2");
         let parameters = vec![run_id.as_str().into(), owner.as_str().into()];
         Ok(self.run_rows(sql, parameters, now_ms).await?.into_iter().next())
     }
@@ -53,7 +53,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
     /// # Errors
     /// [`StoreError`]
     pub async fn find_runs(&self, run_id: &RunId, now_ms: u64) -> Result<Vec<RunRow>, StoreError> {
-        let sql = format!("{COLUMNS} WHERE id = ?1 ORDER BY resource_id LIMIT {SAME_ID_MAX}");
+        let sql = format!("{COLUMNS} WHERE id = +?1 ORDER BY resource_id LIMIT {SAME_ID_MAX}");
         self.run_rows(sql, vec![run_id.as_str().into()], now_ms).await
     }
 

@@ -89,7 +89,7 @@ impl<D: Database> SearchIndex<D> {
         };
         let sql = format!(
             "SELECT rowid AS row, thread_id, message_id FROM message_text
-WHERE message_text MATCH ?1 AND resource_id = ?2 ORDER BY rowid DESC LIMIT {HITS_MAX}"
+WHERE message_text MATCH ?1 AND resource_id = +?2 ORDER BY rowid DESC LIMIT {HITS_MAX}"
         );
         let expression = format!("keys : \"{}\" AND text : ({words})", owner_key(owner));
         let parameters = vec![expression.into(), owner.as_str().into()];
@@ -195,11 +195,11 @@ impl<D: Database, A: Attachments> Store<D, A> {
     pub async fn texts_to_index(&self, run: &PersistentRun) -> Result<Vec<IndexedText>, StoreError> {
         let sql = format!(
             "SELECT {MESSAGE_COLUMNS} FROM messages m
-WHERE m.resource_id = ?1 AND m.thread_id = ?2 AND m.superseded_by IS NULL AND m.role IN ('user', 'assistant')
+WHERE m.resource_id = +?1 AND m.thread_id = +?2 AND m.superseded_by IS NULL AND m.role IN ('user', 'assistant')
   AND m.place >= ?3 AND m.place < ?4
 UNION
 SELECT {MESSAGE_COLUMNS} FROM messages m
-WHERE m.thread_id = ?2 AND m.id = ?5 AND m.resource_id = ?1 AND m.superseded_by IS NULL
+WHERE m.thread_id = +?2 AND m.id = +?5 AND m.resource_id = +?1 AND m.superseded_by IS NULL
 ORDER BY 3"
         );
         let user_message_id = run.user_message_id.as_ref().map(|id| id.as_str());

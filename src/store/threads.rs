@@ -48,11 +48,11 @@ pub struct ThreadDetail {
 const COLUMNS: &str = "id, title, resource_id, metadata, created_at_ms, updated_at_ms";
 
 /// The thread `?2` of the caller `?1`, whoever owns it if that is null.
-const CALLERS: &str = "id = ?2 AND (?1 IS NULL OR resource_id = ?1)";
+const CALLERS: &str = "id = +?2 AND (?1 IS NULL OR resource_id = +?1)";
 
 /// Rows of thread `?2` may go: it is the caller's.
 const CALLERS_THREAD_EXISTS: &str =
-    "EXISTS (SELECT 1 FROM threads WHERE id = ?2 AND (?1 IS NULL OR resource_id = ?1))";
+    "EXISTS (SELECT 1 FROM threads WHERE id = +?2 AND (?1 IS NULL OR resource_id = +?1))";
 
 impl<D: Database, A: Attachments> Store<D, A> {
     /// A page of an owner's threads.
@@ -160,7 +160,7 @@ ON CONFLICT (id) DO NOTHING";
             now_ms.into(),
         ];
         let read = Statement::new(
-            format!("SELECT {COLUMNS} FROM threads WHERE id = ?1"),
+            format!("SELECT {COLUMNS} FROM threads WHERE id = +?1"),
             vec![id.as_str().into()],
         );
         let results = self
@@ -183,14 +183,14 @@ ON CONFLICT (id) DO NOTHING";
         let live = format!(
             "
 SELECT r.id FROM runs r
-WHERE r.resource_id = (SELECT resource_id FROM threads WHERE {CALLERS}) AND r.thread_id = ?2
+WHERE r.resource_id = (SELECT resource_id FROM threads WHERE {CALLERS}) AND r.thread_id = +?2
   AND r.status IN ('running', 'waiting') AND r.deadline_ms > ?3
 ORDER BY r.started_at_ms, r.id"
         );
         let mut parameters = scope(id, caller);
         parameters.push(now_ms.into());
         let read = Statement::new(
-            format!("SELECT {COLUMNS} FROM threads WHERE id = ?1"),
+            format!("SELECT {COLUMNS} FROM threads WHERE id = +?1"),
             vec![id.as_str().into()],
         );
         let mut results = self
@@ -247,7 +247,7 @@ WHERE {CALLERS}"
             title.map(folded).into(),
         ]);
         let read = Statement::new(
-            format!("SELECT {COLUMNS} FROM threads WHERE id = ?1"),
+            format!("SELECT {COLUMNS} FROM threads WHERE id = +?1"),
             vec![id.as_str().into()],
         );
         let results = self
@@ -280,16 +280,16 @@ ON CONFLICT (id, resource_id) DO UPDATE SET deleted_at_ms = excluded.deleted_at_
         let scoped = |sql: String| Statement::new(sql, scope(id, caller));
         let statements = vec![
             Statement::new(
-                "SELECT resource_id FROM threads WHERE id = ?1",
+                "SELECT resource_id FROM threads WHERE id = +?1",
                 vec![id.as_str().into()],
             ),
             scoped(format!("SELECT id FROM deleted_threads WHERE {CALLERS} LIMIT 1")),
             Statement::new(tombstone, tombstone_parameters),
             scoped(format!(
-                "DELETE FROM message_pieces WHERE thread_id = ?2 AND {CALLERS_THREAD_EXISTS}"
+                "DELETE FROM message_pieces WHERE thread_id = +?2 AND {CALLERS_THREAD_EXISTS}"
             )),
             scoped(format!(
-                "DELETE FROM messages WHERE thread_id = ?2 AND {CALLERS_THREAD_EXISTS}"
+                "DELETE FROM messages WHERE thread_id = +?2 AND {CALLERS_THREAD_EXISTS}"
             )),
             scoped(format!("DELETE FROM threads WHERE {CALLERS}")),
         ];
@@ -322,7 +322,7 @@ struct Selection {
 /// Threads of the owner `?1`.
 const OWNED: Selection = Selection {
     with: "",
-    condition: "resource_id = ?1",
+    condition: "resource_id = +?1",
     hit: "NULL",
 };
 
@@ -332,10 +332,10 @@ const SEARCHED: Selection = Selection {
     with: "WITH found(thread, hit) AS MATERIALIZED (
   SELECT m.thread_id, max(h.value ->> 2) FROM json_each(?4) h CROSS JOIN messages m
     ON m.thread_id = h.value ->> 0 AND m.id = h.value ->> 1
-  WHERE m.resource_id = ?1 AND m.superseded_by IS NULL GROUP BY m.thread_id
+  WHERE m.resource_id = +?1 AND m.superseded_by IS NULL GROUP BY m.thread_id
 )
 ",
-    condition: "resource_id = ?1 AND (
+    condition: "resource_id = +?1 AND (
   instr(title, ?2) > 0 OR instr(lower(title), ?3) > 0 OR instr(title_folded, ?3) > 0
   OR id IN (SELECT thread FROM found)
 )",
@@ -368,7 +368,7 @@ fn page_statement(
         PageStart::Offset(offset) => {
             parameters.push((*offset).into());
             Statement::new(
-                format!("{with}{columns} WHERE {condition} {order} LIMIT ?{limit} OFFSET ?{first}"),
+                format!("{with}{columns} WHERE {condition} {order} LIMIT +?{limit} OFFSET +?{first}"),
                 parameters,
             )
         }
@@ -378,7 +378,7 @@ fn page_statement(
             parameters.extend([cursor.at_ms.into(), cursor.id.into()]);
             Statement::new(
                 format!(
-                    "{with}{columns} WHERE {condition} AND ({column}, id) {after} (?{first}, ?{second}) {order} LIMIT ?{limit}"
+                    "{with}{columns} WHERE {condition} AND ({column}, id) {after} (?{first}, ?{second}) {order} LIMIT +?{limit}"
                 ),
                 parameters,
             )
