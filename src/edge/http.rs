@@ -1,15 +1,21 @@
 //! Outgoing HTTP over the platform's `fetch`.
 
-use js_sys::Array;
+use std::pin::pin;
+
+use futures::future::select;
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{
     AbortController, AbortSignal, Headers, Request, RequestInit, RequestRedirect, Response, WorkerGlobalScope,
 };
 
+use super::clock::PlatformClock;
 use super::stream::{ChunkReader, describe};
 use crate::provider::HttpRequest;
-use crate::run::ports::{HttpBody, HttpClient, HttpError, HttpResponse};
+use crate::run::ports::{Clock, HttpBody, HttpClient, HttpError, HttpResponse, RESPONSE_HEADERS};
+
+/// How long the rest of an answer that nobody waits for may take, in milliseconds, before the call is aborted.
+const LEAVE_WAIT_MS: u64 = 1_000;
 
 /// The platform's `fetch`.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +51,15 @@ impl HttpBody for FetchBody {
             call.finish();
         }
         chunk.map(|chunk| chunk.map_err(HttpError))
+    }
+
+    fn leave(mut self) {
+        if self.call.is_some() {
+            spawn_local(async move {
+                let rest = pin!(async { while let Some(Ok(_)) = self.next_chunk().await {} });
+                select(rest, PlatformClock.sleep(LEAVE_WAIT_MS)).await;
+            });
+        }
     }
 }
 
@@ -112,15 +127,9 @@ fn build(request: &HttpRequest, controller: &AbortController) -> Result<Request,
     Request::new_with_str_and_init(&request.url, &init)
 }
 
-/// Names arrive in lower case: the platform's iterator gives them so.
 fn headers_of(headers: &Headers) -> Vec<(String, String)> {
-    let pairs = headers.entries().into_iter().flatten();
-    pairs
-        .filter_map(|pair| {
-            let pair = Array::from(&pair);
-            Some((pair.get(0).as_string()?, pair.get(1).as_string()?))
-        })
-        .collect()
+    let header = |name: &str| Some((name.to_owned(), headers.get(name).ok()??));
+    RESPONSE_HEADERS.into_iter().filter_map(header).collect()
 }
 
 pub(super) fn fault(thrown: JsValue) -> HttpError {

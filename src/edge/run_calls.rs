@@ -93,7 +93,7 @@ impl RunCall {
 
     /// The object's side: takes a request apart. The Worker has kept its body small enough.
     pub async fn read(request: &Request) -> Option<(Self, String)> {
-        let mut line = body::read(request.inner(), usize::MAX).await.ok()?;
+        let mut line = body::whole(request.inner()).await.ok()?;
         let end = line.iter().position(|byte| *byte == b'\n')?;
         let text = String::from_utf8(line.split_off(end + 1)).ok()?;
         Some((read::from_text(str::from_utf8(&line).ok()?).ok()?, text))

@@ -7,7 +7,9 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{ReadableStream, ReadableStreamByobReader, ReadableStreamDefaultReader};
 
-/// Most bytes taken at once: what has arrived meanwhile comes in one read, however small its pieces were sent.
+/// Bytes taken at once: few at first, since most of what is read is short; twice as many after each read that was full,
+/// so that what has arrived meanwhile comes in one read, however small its pieces were sent.
+const READ_BYTES: u32 = 4 * 1024;
 const READ_MAX_BYTES: u32 = 64 * 1024;
 
 /// Reads one stream.
@@ -27,7 +29,7 @@ enum Reader {
 impl Reader {
     fn new(stream: &ReadableStream) -> Result<Self, JsValue> {
         match ReadableStreamByobReader::new(stream) {
-            Ok(reader) => Ok(Self::Bytes(reader, ArrayBuffer::new(READ_MAX_BYTES))),
+            Ok(reader) => Ok(Self::Bytes(reader, ArrayBuffer::new(READ_BYTES))),
             Err(_) => ReadableStreamDefaultReader::new(stream).map(Self::Chunks),
         }
     }
@@ -48,7 +50,12 @@ impl Reader {
         let chunk = member("value")?.dyn_into::<Uint8Array>();
         let chunk = chunk.map_err(|_| "a chunk is not bytes".to_owned())?;
         if let Self::Bytes(_, buffer) = self {
-            *buffer = chunk.buffer();
+            let size_bytes = chunk.buffer().byte_length();
+            *buffer = if chunk.length() == size_bytes && size_bytes < READ_MAX_BYTES {
+                ArrayBuffer::new(size_bytes * 2)
+            } else {
+                chunk.buffer()
+            };
         }
         Ok(Some(chunk.to_vec()))
     }

@@ -264,7 +264,12 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             }
             match step {
                 Ok(false) => self.emitter.flush(now_ms).await.map_err(|_| Halt::Disconnected)?,
-                Ok(true) => return Ok(None),
+                Ok(true) => {
+                    if let Source::Body(body, _) = source {
+                        body.leave();
+                    }
+                    return Ok(None);
+                }
                 Err(error) => return Ok(Some(error)),
             }
         }

@@ -9,6 +9,7 @@ use crate::protocol::event::Event;
 use crate::protocol::id::MessageId;
 use crate::provider::HttpRequest;
 use crate::store::{Attachments, Database, EndRun, PersistentRun};
+use crate::tool::mcp::SESSION_HEADER;
 
 /// All ports of a run in one value.
 pub trait Ports {
@@ -105,12 +106,21 @@ pub trait HttpClient {
     -> impl Future<Output = Result<HttpResponse<Self::Body>, HttpError>>;
 }
 
+/// The headers of a response that anybody reads: to look at all of them costs more than to read them.
+pub const RESPONSE_HEADERS: [&str; 5] = [
+    "content-type",
+    "location",
+    "retry-after",
+    "retry-after-ms",
+    SESSION_HEADER,
+];
+
 /// A response whose body is still to be read.
 #[derive(Debug)]
 pub struct HttpResponse<B> {
     /// HTTP status.
     pub status: u16,
-    /// Header names in lower case.
+    /// Those of [`RESPONSE_HEADERS`] that are there.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: B,
@@ -120,6 +130,14 @@ pub struct HttpResponse<B> {
 pub trait HttpBody {
     /// The next bytes, as they arrive; `None` at the end. An error is a connection that died.
     fn next_chunk(&mut self) -> impl Future<Output = Option<Result<Vec<u8>, HttpError>>>;
+
+    /// Everything that matters has come: the rest may come to its end by itself, which keeps the connection for the next
+    /// call.
+    fn leave(self)
+    where
+        Self: Sized,
+    {
+    }
 }
 
 /// The connection failed; the text is for the log only.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use io_bridge::provider::HttpRequest;
-use io_bridge::run::ports::{Clock, HttpBody, HttpClient, HttpError, HttpResponse};
+use io_bridge::run::ports::{Clock, HttpBody, HttpClient, HttpError, HttpResponse, RESPONSE_HEADERS};
 
 use crate::scene::SceneClock;
 
@@ -176,10 +176,16 @@ impl HttpClient for SceneHttp {
         };
         Ok(HttpResponse {
             status: answer.status,
-            headers: answer.headers,
+            headers: read_headers(answer.headers),
             body,
         })
     }
+}
+
+/// Those a run may see.
+fn read_headers(headers: Vec<(String, String)>) -> Vec<(String, String)> {
+    let is_read = |(name, _): &(String, String)| RESPONSE_HEADERS.contains(&name.as_str());
+    headers.into_iter().filter(is_read).collect()
 }
 
 impl HttpBody for SceneBody {
