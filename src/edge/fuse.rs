@@ -16,7 +16,7 @@ use crate::run::ports::Clock;
 
 /// When the timer fires, in milliseconds: sooner than clients that count silence as death (45 s) give up, and than the
 /// watchdog's alarm looks.
-const FIRES_AFTER_MS: u32 = 25_000;
+pub const FIRES_AFTER_MS: u32 = 25_000;
 
 /// How often it is put off, in milliseconds.
 const PUT_OFF_EVERY_MS: u64 = 10_000;

@@ -10,21 +10,27 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures::future::{Either, select};
-use js_sys::Function;
-use wasm_bindgen::JsCast;
+use js_sys::{Function, Reflect};
+use wasm_bindgen::{JsCast, JsValue};
 use worker::State;
 
-use super::clock::{PlatformClock, call_later};
+use super::clock::{DelayedCall, PlatformClock, call_later};
 use super::fuse;
 use super::log::ConsoleLog;
 use super::object_sql::ObjectSql;
 use super::outbox::Outbox;
-use crate::run::journal::Journal;
+use crate::run::journal::{Journal, RunRecord, beginning};
 use crate::run::keeper::Keeper;
 use crate::run::ports::{Clock, Level, Log};
 
 /// A run that is not durable is kept from this age on, in milliseconds: most runs end before and cost no storage at all.
 const KEPT_AFTER_MS: u64 = 10_000;
+
+/// When the platform does what a lost run that is not kept wanted, in milliseconds: before its streams are broken.
+const WILL_AFTER_MS: u32 = fuse::FIRES_AFTER_MS - 1_000;
+
+/// When the alarm looks then: after its streams are broken, for that takes the object's loop along. In milliseconds.
+const WILL_LOOKS_AFTER_MS: u64 = fuse::FIRES_AFTER_MS as u64 + 1_000;
 
 /// How often the alarm looks.
 pub const ALARM_EVERY: Duration = Duration::from_secs(30);
@@ -52,7 +58,9 @@ impl Watchdog {
         let is_armed = Cell::new(keeper.run().is_durable());
         let arm = pin!(async {
             if !is_armed.get() {
+                let will = self.will(keeper.run());
                 PlatformClock.sleep(KEPT_AFTER_MS).await;
+                drop(will);
                 is_armed.set(true);
                 if let Err(fault) = keeper.begin() {
                     self.log
@@ -76,6 +84,20 @@ impl Watchdog {
             Some(_) | None => {}
         }
         end
+    }
+
+    /// What the platform does for a run that is not kept yet, should its memory be lost: keeps what it is, and sets the
+    /// alarm that closes its row. `None` = it has no row.
+    fn will(&self, run: &RunRecord) -> Option<[DelayedCall; 2]> {
+        run.owner.as_ref()?;
+        let (sql, text) = beginning(run).ok()?;
+        let storage = Reflect::get(self.state.as_raw(), &"storage".into()).ok()?;
+        let database = Reflect::get(&storage, &"sql".into()).ok()?;
+        let keep = fuse::method(&database, "exec")?.bind2(&database, &sql.into(), &text.into());
+        let looks_at_ms = PlatformClock.now_ms() + WILL_LOOKS_AFTER_MS;
+        let look = fuse::method(&storage, "setAlarm")?.bind1(&storage, &JsValue::from(looks_at_ms as f64));
+        let calls: [Function; 2] = [keep.unchecked_into(), look.unchecked_into()];
+        Some(calls.map(|call| DelayedCall::new(&call, WILL_AFTER_MS)))
     }
 
     /// Looks again later.

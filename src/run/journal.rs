@@ -244,6 +244,18 @@ pub struct StoredEvents {
     pub frames: Vec<u8>,
 }
 
+/// SQL that begins a journal, and its `?1`: for the platform, which calls it when we no longer can.
+///
+/// # Errors
+/// [`StorageFault`]
+pub fn beginning(run: &RunRecord) -> Result<(String, String), StorageFault> {
+    let record = Record::Run(run.clone());
+    let text = serde_json::to_string(&record).map_err(|error| StorageFault(error.to_string()))?;
+    let [journal, events] = CREATE;
+    let insert = "INSERT OR IGNORE INTO journal (number, piece, text) VALUES (1, 0, ?1)";
+    Ok((format!("{journal};\n{events};\n{insert}"), text))
+}
+
 /// The journal of one object.
 #[derive(Debug)]
 pub struct Journal<S> {

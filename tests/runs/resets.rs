@@ -4,9 +4,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use io_bridge::config::agents::OnDisconnect;
+use io_bridge::protocol::id::{AgentId, ResourceId, RunId, ThreadId};
 use io_bridge::protocol::tool::Tool;
-use io_bridge::run::journal::Next;
-use io_bridge::store::{DatabaseError, Quota, RunStatus, Store};
+use io_bridge::run::journal::{Next, RunRecord, beginning};
+use io_bridge::run::ports::{ObjectStorage, SqlValue};
+use io_bridge::store::{DatabaseError, Persistence, Quota, RunStatus, Store};
 use io_bridge::tool::http::HttpTool;
 use serde_json::{Value, json};
 
@@ -453,4 +455,37 @@ fn a_run_that_is_not_durable_keeps_its_closed_segments_once_it_is_old() {
 fn sorted(mut told: Vec<String>) -> Vec<String> {
     told.sort();
     told
+}
+
+/// A panic takes us along, not the platform: it keeps the run by two calls that were prepared.
+#[test]
+fn what_the_platform_keeps_of_a_run_is_what_we_would_have_kept() {
+    let object = SceneObject::new();
+    let owner = ResourceId::new("ada");
+    let run = RunRecord {
+        run_id: RunId::new("r"),
+        thread_id: ThreadId::new("t"),
+        agent_id: AgentId::new("io-agent"),
+        owner: Some(owner.clone()),
+        persistence: Persistence::Create(owner),
+        request_id: "request".to_owned(),
+        trace: String::new(),
+        started_at_ms: START_MS,
+        event_retention_ms: None,
+        input: String::new(),
+    };
+    let (sql, text) = beginning(&run).unwrap();
+    for _ in 0..2 {
+        for statement in sql.split(";\n") {
+            let parameters = statement
+                .matches("?1")
+                .map(|_| SqlValue::Text(text.clone()))
+                .collect();
+            let statement = Box::leak(statement.to_owned().into_boxed_str());
+            object.storage.exec(statement, parameters).unwrap();
+        }
+    }
+    let kept = object.kept().unwrap();
+    assert_eq!(kept.next(START_MS), Next::Close);
+    assert_eq!((kept.run, kept.segments), (run, None));
 }
