@@ -14,7 +14,7 @@ import { startWorker, startWorkerProcess } from "./support/worker.mjs";
 const DURABLE = { onDisconnect: "continue", keepAliveMs: 40 };
 
 const shared = suite({
-  agents: (stub) => [stub(DURABLE), stub({ id: "brief", ...DURABLE, eventRetentionMs: 300 }), stub({ id: "stops" })],
+  agents: (stub) => [stub(DURABLE), stub({ id: "brief", ...DURABLE, eventRetentionMs: 2000 }), stub({ id: "stops" })],
 });
 
 /** The stream of a run that is there already. */
@@ -113,7 +113,8 @@ test("a cancel stops the upstream at once, says how the run ended, and may be re
       const [answer, again] = (await Promise.all([cancel(), cancel()])).map(ok);
       assert.equal((await answer).status, "cancelled");
       assert.equal((await again).status, "cancelled");
-      closedAfterMs.push(await closed);
+      const closedMs = await closed;
+      if (agent === "stops") closedAfterMs.push(closedMs);
       const last = (await stream.rest()).at(-1);
       const expected = protocolVersion ? ["RUN_FINISHED", { type: "cancelled" }] : ["RUN_ERROR", undefined];
       assert.deepEqual([last.type, last.outcome], expected);
@@ -121,8 +122,8 @@ test("a cancel stops the upstream at once, says how the run ended, and may be re
       assert.equal((await ok(await cancel())).status, "cancelled");
     }
   }
-  // The machine may be busy: the fastest says what the Worker does.
-  assert.ok(Math.min(...closedAfterMs) < 100, `the upstream was closed after ${closedAfterMs} ms`);
+  // Not at the next keep-alive, which this agent sends after fifteen seconds of silence.
+  assert.ok(Math.max(...closedAfterMs) < 5000, `the upstream was closed after ${closedAfterMs} ms`);
 });
 
 test("a cancel that comes with the end does not change it", async () => {

@@ -14,8 +14,8 @@ const shared = suite({
     stub({ id: "hasty", firstResponseWaitMs: 60, maxRetries: 0 }),
     stub({ id: "instant", firstResponseWaitMs: 0 }),
     stub({ id: "hasty-retrying", firstResponseWaitMs: 60 }),
-    stub({ id: "idle", upstreamIdleTimeoutMs: 150, maxRetries: 0 }),
-    stub({ id: "bounded", runTimeoutMs: 250, maxRetries: 0 }),
+    stub({ id: "idle", upstreamIdleTimeoutMs: 1000, maxRetries: 0 }),
+    stub({ id: "bounded", runTimeoutMs: 1500, maxRetries: 0 }),
     stub({ id: "frank", showErrors: true, maxRetries: 0 }),
     stub({ id: "limited", maxRetries: 0, modelSettings: { maxOutputTokens: 5 } }),
     stub({ id: "two-steps", maxSteps: 2, tools: ["current_time"] }),
@@ -225,7 +225,7 @@ test("a Retry-After longer than the time left fails at once [D14]", async () => 
   const response = await shared.worker.fetch("/run", { json: runInput({ agent: "retrying" }) });
   assert.equal(response.status, 429);
   assert.equal(response.headers.get("retry-after"), "60");
-  assert.ok(performance.now() - startMs < 2000);
+  assert.ok(performance.now() - startMs < 20_000, "it did not wait for it");
   await response.text();
 });
 

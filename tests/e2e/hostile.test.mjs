@@ -16,13 +16,16 @@ const nestedObjects = '{"a":'.repeat(LEVELS) + "1" + "}".repeat(LEVELS);
 
 const PATHS = ["/run", "/threads", "/runs/r/tool-calls/c/result"];
 
-/** Sends a body and wants a 4xx within a second. */
+// What takes more than its share takes minutes of these inputs; a busy machine takes a second for any.
+const ANSWERED_MAX_MS = 5000;
+
+/** Sends a body and wants a 4xx soon. */
 async function clearly(path, body, { method = "POST", headers = JSON_TYPE } = {}) {
   const startMs = performance.now();
   const response = await shared.worker.fetch(path, { method, body, headers });
   assert.ok(response.status >= 400 && response.status < 500, `${response.status} for ${path}`);
   await refused(response, response.status);
-  assert.ok(performance.now() - startMs < 1000, `${performance.now() - startMs} ms`);
+  assert.ok(performance.now() - startMs < ANSWERED_MAX_MS, `${performance.now() - startMs} ms`);
 }
 
 afterEach(async () => {
@@ -53,7 +56,7 @@ test("ten megabytes in chunks, of no declared length", async () => {
     const startMs = performance.now();
     const response = await shared.worker.fetch(path, { method: "POST", body, headers: JSON_TYPE, duplex: "half" });
     assert.ok(response.status >= 400 && response.status < 500, `${response.status} for ${path}`);
-    assert.ok(performance.now() - startMs < 1000);
+    assert.ok(performance.now() - startMs < ANSWERED_MAX_MS);
     await response.text();
   }
 });

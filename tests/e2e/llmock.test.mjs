@@ -28,7 +28,7 @@ const shared = suite({
       provider,
       model,
       baseUrl: `${mock?.line ?? "http://127.0.0.1"}${path}`,
-      upstreamIdleTimeoutMs: 1000,
+      upstreamIdleTimeoutMs: 2500,
     })),
 });
 

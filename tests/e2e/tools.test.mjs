@@ -10,8 +10,8 @@ import { suite, test } from "./support/suite.mjs";
 const shared = suite({
   agents: (stub) => [
     stub({ tools: ["current_time"] }),
-    stub({ id: "impatient", toolTimeoutMs: 80 }),
-    stub({ id: "bounded", runTimeoutMs: 300, keepAliveMs: 100 }),
+    stub({ id: "impatient", toolTimeoutMs: 2000 }),
+    stub({ id: "bounded", runTimeoutMs: 2000, keepAliveMs: 100 }),
   ],
 });
 
@@ -270,7 +270,7 @@ test("a call nobody answers gets an error result after toolTimeoutMs and the run
 
 test("the time spent waiting for a result does not count as the run's [D10]", async () => {
   const { input, stream, ids } = await runWithCalls([["one", {}]], { agent: "bounded" });
-  for (let count = 0; count < 5; count += 1) await stream.untilKeepAlive();
+  for (let count = 0; count < 21; count += 1) await stream.untilKeepAlive();
   await giveResult(shared.worker, input.runId, ids[0], { result: 1 });
   assert.equal((await stream.rest()).at(-1).type, "RUN_FINISHED");
 });

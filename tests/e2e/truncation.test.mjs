@@ -10,7 +10,7 @@ import { API_KEY, stubAgent, suite, test } from "./support/suite.mjs";
 import { startUpstream } from "./support/upstream.mjs";
 import { startWorkerProcess } from "./support/worker.mjs";
 
-const agents = (stub) => [stub({ maxRetries: 0, keepAliveMs: 40 }), stub({ id: "idle", upstreamIdleTimeoutMs: 150 })];
+const agents = (stub) => [stub({ maxRetries: 0, keepAliveMs: 40 }), stub({ id: "idle", upstreamIdleTimeoutMs: 1000 })];
 const shared = suite({ agents, breakable: true });
 
 // Clients may treat 45 seconds of silence as death (contract 8); a panic is over well before.

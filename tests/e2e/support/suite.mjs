@@ -6,8 +6,9 @@ import { EventStream } from "./sse.mjs";
 import { startUpstream } from "./upstream.mjs";
 import { startWorker } from "./worker.mjs";
 
-// Longer than any test takes; a test that waits for what never comes fails alone.
-const TEST_TIMEOUT_MS = 20_000;
+// Longer than any test takes on a busy machine, where a Worker needs seconds to start; a test that waits for what never
+// comes fails alone.
+const TEST_TIMEOUT_MS = 60_000;
 
 /** A test of Node's runner that cannot hang. */
 export const test = (name, ...rest) => {
