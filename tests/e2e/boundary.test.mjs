@@ -61,9 +61,8 @@ test("an agent may keep them out", async () => {
     { type: "text", text: "[A file was left out: its address is not allowed here.]" },
     { type: "text", text: "[A file was left out: its address is not allowed here.]" },
   ]);
-  const log = shared.worker.logText();
-  assert.match(log, /"event":"input_left_out".*"what":"media","count":"2"/);
-  assert.match(log, /"event":"input_left_out".*"what":"instructions","count":"4"/);
+  await shared.worker.logged(/"event":"input_left_out".*"what":"media","count":"2"/);
+  await shared.worker.logged(/"event":"input_left_out".*"what":"instructions","count":"4"/);
 });
 
 test("runs are kept in a jurisdiction where the platform has them", async (t) => {
@@ -71,5 +70,5 @@ test("runs are kept in a jurisdiction where the platform has them", async (t) =>
   t.after(() => worker.stop());
   // workerd has none, and says so: the run is not started elsewhere.
   await refused(await worker.fetch("/run", { json: runInput() }), 503);
-  assert.match(worker.logText(), /"event":"object_call_failed".*[Jj]urisdiction/);
+  await worker.logged(/"event":"object_call_failed".*[Jj]urisdiction/);
 });

@@ -194,6 +194,6 @@ test("RUNS_PER_OWNER and RUNS_PER_ADDRESS, where they are bound", async (t) => {
   assert.ok(!worker.logText().includes("no_rate_limit"));
   await ok(await shared.worker.fetch("/agents"));
   for (const binding of ["RUNS_PER_OWNER", "RUNS_PER_ADDRESS"]) {
-    assert.match(shared.worker.logText(), new RegExp(`"event":"no_rate_limit","binding":"${binding}"`));
+    await shared.worker.logged(new RegExp(`"event":"no_rate_limit","binding":"${binding}"`));
   }
 });

@@ -108,7 +108,7 @@ test("a run without its server goes on without its tools", async () => {
   const events = await run(shared.worker, runInput({ agent: "lost" }));
   assert.equal(events.at(-1).type, "RUN_FINISHED");
   assert.equal(shared.upstream.requests[0].body.tools, undefined);
-  assert.match(shared.worker.logText(), /mcp_server_failed/);
+  await shared.worker.logged(/mcp_server_failed/);
 });
 
 test("a server that dies during a call gives an error result and a finished run", async () => {

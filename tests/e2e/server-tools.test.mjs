@@ -163,6 +163,6 @@ test("discovery lists the tools that work, and a missing secret costs its tool",
   );
   const keyless = await ok(await shared.worker.fetch("/agents/keyless"));
   assert.deepEqual(keyless.capabilities.tools.items, []);
-  assert.match(shared.worker.logText(), /secret_missing/);
+  await shared.worker.logged(/secret_missing/);
   assert.ok(!shared.worker.logText().includes(KEY));
 });

@@ -94,5 +94,5 @@ test("Cloudflare AI Gateway: the paths of vendors with a form of their own", asy
 
 test("an agent whose header lacks its secret is not configured [D3]", async () => {
   await refusedRun(shared.worker, runInput({ agent: "incomplete" }), 503, "agent_not_configured");
-  assert.match(shared.worker.logText(), /NO_SUCH_SECRET/);
+  await shared.worker.logged(/NO_SUCH_SECRET/);
 });

@@ -9,6 +9,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Log, LogLevel, Miniflare, convertV4MiniflareOptions } from "miniflare";
 import { unstable_getMiniflareWorkerOptions, unstable_splitSqlQuery } from "wrangler";
@@ -147,9 +148,16 @@ class Worker {
     assert.equal(await response.text(), command);
   }
 
-  /** Everything the Worker logged. */
+  /** Everything the Worker logged so far. */
   logText() {
     return this.lines.map((line) => line.message).join("\n");
+  }
+
+  /** Wants this in the log, where a line may come after the answer it belongs to; gives the log. */
+  async logged(pattern) {
+    for (let count = 0; count < 500 && !pattern.test(this.logText()); count += 1) await pause(20);
+    assert.match(this.logText(), pattern);
+    return this.logText();
   }
 }
 
