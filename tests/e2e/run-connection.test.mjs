@@ -96,6 +96,8 @@ test("a run that is not kept is not asked for twice", async (t) => {
   const run = await asking(agent, { forwardedProps: { agentId: "stub" } });
   cable.pull();
   await assert.rejects(run.running, TypeError);
+  run.exchange.head();
+  await run.exchange.writeAll(text("Unheard."), finish());
   run.exchange.end();
 });
 
@@ -141,6 +143,7 @@ test("a run that cannot be reached any more ends for the client, with nothing op
     ["STEP_FINISHED", undefined],
     ["RUN_ERROR", "connection_lost"],
   ]);
+  await run.exchange.writeAll(finish());
   run.exchange.end();
 });
 
