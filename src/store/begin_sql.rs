@@ -109,7 +109,7 @@ WITH listed(i, id, call, role) AS (
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3
   FROM (VALUES {chunks}) chunk, json_each(chunk.column1)
 ),
-shared(i, role, message, place) AS (
+shared(i, role, message, place) AS MATERIALIZED (
   SELECT l.i, l.role, m.rowid, m.place FROM listed l CROSS JOIN messages m
     ON m.thread_id = +?2 AND m.id = l.id
   WHERE l.call IS NULL AND m.resource_id = +?1 AND m.place < {TURN_START}
