@@ -46,6 +46,20 @@ const jsWorker = agUiContender(
   "",
 );
 
+/** What a run costs that lives in an object, as any run must that a later request is to reach. */
+const jsObject = agUiContender(
+  {
+    name: "js-object",
+    label: "the same JS Worker, run in an object",
+    role: "floor",
+    runtime: "workerd",
+    server: "servers/js-worker.mjs",
+    answerCall: undefined,
+  },
+  "",
+  { inObject: true },
+);
+
 const mastra = agUiContender(
   {
     name: "mastra",
@@ -73,7 +87,7 @@ const copilotKit = agUiContender(
 );
 
 /** Ours first, then what it is held against, then the floors. */
-export const contenders = [ours, jsWorker, mastra, copilotKit, aiChat, passThrough, direct];
+export const contenders = [ours, jsWorker, mastra, copilotKit, aiChat, jsObject, passThrough, direct];
 
 /** Starts a contender in a process of its own; `more` = environment of this start alone. */
 export async function start(contender, upstreamUrl, more = {}) {

@@ -40,6 +40,7 @@ ${list([
 ${list([
   "**io-bridge**: the release build, in workerd without a proxy in front. Every run lives in a Durable Object; *thread stored* runs keep their thread in D1 as well.",
   "**hand-written JS Worker**: [`bench/workers/js-worker.mjs`](../bench/workers/js-worker.mjs), the least a good engineer would write for the same translation. *Thread stored*: in a Durable Object, one D1 batch at the start and one at the end.",
+  "**the same JS Worker, run in an object**: nothing stored, but in a fresh Durable Object as every run of io-bridge is, so that results, cancels and other viewers reach it: what that alone costs.",
   "**Mastra with @ag-ui/mastra**: a Mastra server on Hono, its agent's events encoded as they come, leaving out the CopilotKit runtime that `registerCopilotKit` would add. *Thread stored*: its memory, in an in-memory LibSQL.",
   "**CopilotKit runtime**: its Hono handler with its `BuiltInAgent` and in-memory runner.",
   "**Cloudflare AI Chat**: `AIChatAgent` in the same workerd, bundled and minified. It always stores its thread, in its object. Its WebSocket is open before a run's clock starts; for runs per second opening it counts.",

@@ -1,5 +1,6 @@
 // The yardstick: a Worker written by hand in JavaScript. A run with an owner lives in a Durable Object and is stored in
-// D1 with one batch at its start and one at its end; any other is translated where it arrives.
+// D1 with one batch at its start and one at its end; any other is translated where it arrives, or, if it asks for that,
+// in an object without being stored.
 
 import { DurableObject } from "cloudflare:workers";
 import { askModel, translate } from "./translate.mjs";
@@ -10,7 +11,7 @@ export default {
   async fetch(request, env, context) {
     if (request.method !== "POST") return new Response("Not found", { status: 404 });
     const input = await request.json();
-    if (input.forwardedProps?.resourceId) {
+    if (input.forwardedProps?.resourceId || input.forwardedProps?.inObject) {
       const object = env.RUNS.get(env.RUNS.newUniqueId());
       const response = await object.fetch(request.url, { method: "POST", body: JSON.stringify(input) });
       return new Response(response.body, { headers: HEADERS });
@@ -25,10 +26,11 @@ export default {
 export class RunObject extends DurableObject {
   async fetch(request) {
     const input = await request.json();
-    const history = await begin(this.env.DB, input);
+    const isStored = Boolean(input.forwardedProps.resourceId);
+    const history = isStored ? await begin(this.env.DB, input) : [];
     const body = await askModel(this.env, { ...input, messages: [...history, ...input.messages] });
     const { readable, writable } = new IdentityTransformStream();
-    const store = ({ messageId, text }) => end(this.env.DB, input, messageId, text);
+    const store = isStored ? ({ messageId, text }) => end(this.env.DB, input, messageId, text) : undefined;
     this.ctx.waitUntil(translate(body, writable, input, store));
     return new Response(readable, { headers: HEADERS });
   }
