@@ -38,8 +38,11 @@ pub enum JsonFault {
 ///
 /// Source: contract 2.1.
 pub fn parse(text: &str) -> Result<Value, JsonFault> {
-    check_size(text)?;
-    serde_json::from_str(&heal_surrogates(text)).map_err(|error| JsonFault::Syntax {
+    let healed = match scan(text, JSON_MAX_DEPTH)? {
+        Escapes::Plain => Cow::Borrowed(text),
+        Escapes::Units => heal_surrogates(text),
+    };
+    serde_json::from_str(&healed).map_err(|error| JsonFault::Syntax {
         line: error.line(),
         column: error.column(),
     })
@@ -50,16 +53,25 @@ pub fn is_deeper(text: &str, max_depth: usize) -> bool {
     scan(text, max_depth) == Err(JsonFault::TooDeep)
 }
 
-fn check_size(text: &str) -> Result<(), JsonFault> {
-    scan(text, JSON_MAX_DEPTH)
+/// What a text has of escapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Escapes {
+    /// None of a code unit.
+    Plain,
+    /// `\uXXXX`, so perhaps a lone surrogate.
+    Units,
 }
 
-fn scan(text: &str, max_depth: usize) -> Result<(), JsonFault> {
+fn scan(text: &str, max_depth: usize) -> Result<Escapes, JsonFault> {
     let (mut depth, mut value_count) = (0usize, 0usize);
     let (mut in_string, mut escaped) = (false, false);
+    let mut escapes = Escapes::Plain;
     for byte in text.bytes() {
         if escaped {
             escaped = false;
+            if byte == b'u' {
+                escapes = Escapes::Units;
+            }
         } else if in_string {
             escaped = byte == b'\\';
             in_string = byte != b'"';
@@ -81,7 +93,7 @@ fn scan(text: &str, max_depth: usize) -> Result<(), JsonFault> {
             }
         }
     }
-    Ok(())
+    Ok(escapes)
 }
 
 /// Replaces each `\uD800`-`\uDFFF` escape that has no partner by `\ufffd`, so that the text parses and whatever is

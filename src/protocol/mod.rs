@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod base64;
+mod by_name;
 pub mod decode;
 pub mod event;
 pub mod forwarded_props;

@@ -1,4 +1,4 @@
-//! Our own types read from JSON: the one door for all that is not read once per token.
+//! Types read from JSON: the one door.
 //!
 //! `serde_json` makes kilobytes of code of every type it reads: from text or from a tree, each struct as an object and
 //! as a list. This goes over a tree, takes a struct from an object only, and leaves what types have in common in
@@ -13,6 +13,8 @@ use serde::de::{
 };
 use serde::{Serialize, forward_to_deserialize_any};
 use serde_json::{Map, Number, Value, map};
+
+use super::by_name::ByName;
 
 /// Why a JSON value is not of a type; in the words of serde.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +35,17 @@ pub fn from_text<T: Deserialize<'static>>(text: &str) -> Result<T, Mismatch> {
 /// [`Mismatch`]
 pub fn from_value<T: Deserialize<'static>>(value: Value) -> Result<T, Mismatch> {
     T::deserialize(Reader(value))
+}
+
+/// Reads a type that borrows from its text, without a tree; for what is read once per token.
+///
+/// # Errors
+/// What `serde_json` found.
+pub fn borrowed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
+    let mut from = serde_json::Deserializer::from_str(text);
+    let value = T::deserialize(ByName(&mut from))?;
+    from.end()?;
+    Ok(value)
 }
 
 /// The tree of a type of ours, by way of its text: so each type has one writer.

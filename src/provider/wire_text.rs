@@ -50,6 +50,10 @@ macro_rules! visit_scalars {
             Ok(Cow::Owned(text.to_owned()))
         }
 
+        fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+            Ok(Cow::Owned(text))
+        }
+
         fn visit_unit<E>(self) -> Result<Self::Value, E> {
             Ok(Cow::default())
         }

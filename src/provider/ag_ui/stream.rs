@@ -12,6 +12,7 @@ use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::upstream_ids::UpstreamIds;
 use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::event::{Call, CallResult, Failed, Finished, Head, Message};
+use crate::protocol::read;
 use crate::protocol::tool::ToolResult;
 use crate::protocol::tool_result;
 
@@ -68,13 +69,13 @@ impl SseAnswer for Answer {
                 self.end_call(&call.tool_call_id.0, events);
             }
             "TOOL_CALL_RESULT" => {
-                let result: CallResult<'_> = read(payload)?;
+                let result: CallResult<'_> = read_once(payload)?;
                 let content = tool_result::success(Value::from(&*result.content.0));
                 self.answer(&result.tool_call_id.0, content, events);
             }
             "STEP_STARTED" | "STEP_FINISHED" => self.is_step_over = self.open_text.is_none(),
-            "RUN_FINISHED" => self.finish(&read(payload)?, events)?,
-            "RUN_ERROR" => return Err(failure(&read(payload)?)),
+            "RUN_FINISHED" => self.finish(&read_once(payload)?, events)?,
+            "RUN_ERROR" => return Err(failure(&read_once(payload)?)),
             // State, activities, snapshots, what applications tell each other, and what is yet unknown.
             _ => {}
         }
@@ -302,7 +303,12 @@ impl StepCall {
 }
 
 fn read<'a, T: Deserialize<'a>>(payload: &'a str) -> Result<T, ProviderError> {
-    serde_json::from_str(payload).map_err(|_| NOT_A_PAYLOAD)
+    read::borrowed(payload).map_err(|_| NOT_A_PAYLOAD)
+}
+
+/// As [`read`], of an event that does not come once per token.
+fn read_once<T: Deserialize<'static>>(payload: &str) -> Result<T, ProviderError> {
+    read::from_text(payload).map_err(|_| NOT_A_PAYLOAD)
 }
 
 /// A failed run; servers like this one say by a code what failed. Source: contract 2.4.

@@ -11,6 +11,7 @@ use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
 use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::event::{Candidate, FunctionCall, Part, Payload};
 use crate::protocol::event::TokenUsage;
+use crate::protocol::read;
 
 /// What the payloads said so far.
 #[derive(Debug, Default)]
@@ -38,7 +39,7 @@ enum What {
 
 impl SseAnswer for Answer {
     fn take(&mut self, payload: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
-        let read: Payload<'_> = serde_json::from_str(payload).map_err(|_| NOT_A_PAYLOAD)?;
+        let read: Payload<'_> = read::borrowed(payload).map_err(|_| NOT_A_PAYLOAD)?;
         if read.error.is_some() {
             return Err(refusal::in_stream(payload.as_bytes()));
         }

@@ -8,6 +8,7 @@ use super::super::ProviderError;
 use super::super::sse_answer::NOT_A_PAYLOAD;
 use super::super::wire_text::{Arguments, Text};
 use crate::protocol::event::TokenUsage;
+use crate::protocol::read;
 
 /// What every chunk has.
 #[derive(Deserialize)]
@@ -16,17 +17,34 @@ pub(super) struct Head<'a> {
     pub kind: Text<'a>,
 }
 
-/// Reads the members of a chunk.
+/// Reads the members of a chunk that comes once per token.
 ///
 /// # Errors
 /// [`NOT_A_PAYLOAD`]
-pub(super) fn members<'a, T: Deserialize<'a>>(chunk: &'a str) -> Result<T, ProviderError> {
+pub(super) fn delta(chunk: &str) -> Result<Delta<'_>, ProviderError> {
     #[derive(Deserialize)]
-    struct Envelope<T> {
-        payload: Option<T>,
+    struct Envelope<'a> {
+        #[serde(borrow)]
+        payload: Option<Delta<'a>>,
     }
-    let envelope: Envelope<T> = parse(chunk)?;
+    let envelope: Envelope<'_> = parse(chunk)?;
     envelope.payload.map_or_else(|| parse(chunk), Ok)
+}
+
+/// Reads the members of any other chunk.
+///
+/// # Errors
+/// [`NOT_A_PAYLOAD`]
+pub(super) fn members<T: Deserialize<'static>>(chunk: &str) -> Result<T, ProviderError> {
+    read::from_value(payload(chunk)?).map_err(|_| NOT_A_PAYLOAD)
+}
+
+fn payload(chunk: &str) -> Result<Value, ProviderError> {
+    let mut chunk: Value = serde_json::from_str(chunk).map_err(|_| NOT_A_PAYLOAD)?;
+    match chunk.get_mut("payload") {
+        Some(payload) if !payload.is_null() => Ok(payload.take()),
+        Some(_) | None => Ok(chunk),
+    }
 }
 
 /// Reads a chunk.
@@ -34,7 +52,7 @@ pub(super) fn members<'a, T: Deserialize<'a>>(chunk: &'a str) -> Result<T, Provi
 /// # Errors
 /// [`NOT_A_PAYLOAD`]
 pub(super) fn parse<'a, T: Deserialize<'a>>(chunk: &'a str) -> Result<T, ProviderError> {
-    serde_json::from_str(chunk).map_err(|_| NOT_A_PAYLOAD)
+    read::borrowed(chunk).map_err(|_| NOT_A_PAYLOAD)
 }
 
 /// `start`, `step-start`

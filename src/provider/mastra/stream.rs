@@ -50,8 +50,8 @@ impl SseAnswer for Answer {
         match &*head.kind.0 {
             "start" | "step-start" => self.take_start(chunk::members(payload)?),
             "text-start" | "text-end" => self.end_text(events),
-            "text-delta" => self.take_text(chunk::members(payload)?, events),
-            "reasoning" | "reasoning-delta" => self.take_reasoning(chunk::members(payload)?, events),
+            "text-delta" => self.take_text(chunk::delta(payload)?, events),
+            "reasoning" | "reasoning-delta" => self.take_reasoning(chunk::delta(payload)?, events),
             "tool-call-input-streaming-start"
             | "tool-call-streaming-start"
             | "tool-input-start"

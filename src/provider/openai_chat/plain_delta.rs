@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// The text of a chunk that is nothing but text; `None` = read it with `delta`.
 pub(super) fn plain_text(chunk: &str) -> Option<Cow<'_, str>> {
-    let mut scan = Scan { rest: chunk };
+    let mut scan = Scan { text: chunk, at: 0 };
     let mut text = None;
     scan.members(|scan, name| match name {
         "id" | "model" | "system_fingerprint" | "service_tier" | "provider" | "obfuscation" => {
@@ -17,16 +17,16 @@ pub(super) fn plain_text(chunk: &str) -> Option<Cow<'_, str>> {
         "created" => scan.whole_number(),
         "usage" => scan.literal("null"),
         "choices" => {
-            scan.literal("[")?;
+            scan.mark(b'[')?;
             scan.blank();
             scan.members(|scan, name| choice_member(scan, name, &mut text))?;
             scan.blank();
-            scan.literal("]")
+            scan.mark(b']')
         }
         _ => None,
     })?;
     scan.blank();
-    text.filter(|text| scan.rest.is_empty() && !text.is_empty())
+    text.filter(|text| scan.at == chunk.len() && !text.is_empty())
 }
 
 fn choice_member<'a>(scan: &mut Scan<'a>, name: &str, text: &mut Option<Cow<'a, str>>) -> Option<()> {
@@ -48,35 +48,55 @@ fn choice_member<'a>(scan: &mut Scan<'a>, name: &str, text: &mut Option<Cow<'a, 
     }
 }
 
-/// What is left of a JSON text. Every step that finds something else than it wants gives `None`.
+/// A JSON text and how far it is read. Every step that finds something else than it wants gives `None`.
+///
+/// Byte by byte, without iterators: what is read here must not depend on how much the compiler inlines.
 struct Scan<'a> {
-    rest: &'a str,
+    text: &'a str,
+    at: usize,
 }
 
 impl<'a> Scan<'a> {
+    /// The next byte; 0, which JSON has nowhere, at the end.
+    #[inline(always)]
+    fn next(&self) -> u8 {
+        self.text.as_bytes().get(self.at).copied().unwrap_or(0)
+    }
+
+    #[inline(always)]
     fn blank(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.rest.as_bytes().first() {
-            self.rest = self.rest.get(1..).unwrap_or_default();
+        while let b' ' | b'\n' | b'\r' | b'\t' = self.next() {
+            self.at += 1;
         }
     }
 
+    #[inline(always)]
+    fn mark(&mut self, mark: u8) -> Option<()> {
+        let is_there = self.next() == mark;
+        self.at += usize::from(is_there);
+        is_there.then_some(())
+    }
+
     fn literal(&mut self, literal: &str) -> Option<()> {
-        self.rest = self.rest.strip_prefix(literal)?;
-        Some(())
+        let end = self.at + literal.len();
+        let is_there = self.text.as_bytes().get(self.at..end)? == literal.as_bytes();
+        self.at = end;
+        is_there.then_some(())
     }
 
     /// Digits that begin with no zero.
     fn whole_number(&mut self) -> Option<()> {
-        let rest = self.rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
-        if rest.len() == self.rest.len() || self.rest.starts_with('0') {
+        if !matches!(self.next(), b'1'..=b'9') {
             return None;
         }
-        self.rest = rest;
+        while self.next().is_ascii_digit() {
+            self.at += 1;
+        }
         Some(())
     }
 
     fn text_or_null(&mut self) -> Option<()> {
-        if self.rest.starts_with('n') {
+        if self.next() == b'n' {
             return self.literal("null");
         }
         self.plain().map(drop)
@@ -84,53 +104,47 @@ impl<'a> Scan<'a> {
 
     /// A text without escapes.
     fn plain(&mut self) -> Option<&'a str> {
-        let inner = self.rest.strip_prefix('"')?;
-        let (text, rest) = inner.split_at_checked(end_of_plain(inner.as_bytes()))?;
-        self.rest = rest.strip_prefix('"')?;
-        Some(text)
+        self.mark(b'"')?;
+        let start = self.at;
+        for byte in self.text.as_bytes().get(start..)? {
+            if matches!(*byte, b'"' | b'\\' | ..b' ') {
+                break;
+            }
+            self.at += 1;
+        }
+        let end = self.at;
+        self.mark(b'"')?;
+        self.text.get(start..end)
     }
 
     /// A text, escapes read.
     fn text(&mut self) -> Option<Cow<'a, str>> {
-        let whole = self.rest;
+        let start = self.at;
         if let Some(text) = self.plain() {
             return Some(Cow::Borrowed(text));
         }
-        let mut texts = serde_json::Deserializer::from_str(whole).into_iter::<String>();
+        let mut texts = serde_json::Deserializer::from_str(self.text.get(start..)?).into_iter::<String>();
         let text = texts.next()?.ok()?;
-        self.rest = whole.get(texts.byte_offset()..)?;
+        self.at = start + texts.byte_offset();
         Some(Cow::Owned(text))
     }
 
     /// An object whose members `each` takes in their order, at their value.
     fn members(&mut self, mut each: impl FnMut(&mut Self, &str) -> Option<()>) -> Option<()> {
-        self.literal("{")?;
+        self.mark(b'{')?;
         loop {
             self.blank();
             let name = self.plain()?;
             self.blank();
-            self.literal(":")?;
+            self.mark(b':')?;
             self.blank();
             each(self, name)?;
             self.blank();
-            if self.literal(",").is_none() {
-                return self.literal("}");
+            if self.mark(b',').is_none() {
+                return self.mark(b'}');
             }
         }
     }
-}
-
-/// Where a text ends that has no escape before: at the quote, a backslash, or what JSON forbids in texts.
-fn end_of_plain(text: &[u8]) -> usize {
-    let mut end = 0;
-    while let Some(byte) = text.get(end)
-        && *byte >= b' '
-        && *byte != b'"'
-        && *byte != b'\\'
-    {
-        end += 1;
-    }
-    end
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use super::plain_delta::plain_text;
 use crate::binding::sse_decoder::{SseDecoder, SseEvent};
 use crate::protocol::event::TokenUsage;
 use crate::protocol::json::heal_surrogates;
+use crate::protocol::read;
 
 const NOT_A_CHUNK: ProviderError = ProviderError::Malformed("an event is no chat completion chunk");
 
@@ -60,11 +61,10 @@ impl ModelDecoder for ChatDecoder {
         }
         if let Form::Json(body) = &self.form {
             let text = String::from_utf8_lossy(body);
-            let mut chunk: Chunk<'_> =
-                serde_json::from_str(&text).map_err(|fault| match fault.classify() {
-                    serde_json::error::Category::Eof => ProviderError::Truncated,
-                    _ => ProviderError::Malformed("the answer is no chat completion"),
-                })?;
+            let mut chunk: Chunk<'_> = read::borrowed(&text).map_err(|fault| match fault.classify() {
+                serde_json::error::Category::Eof => ProviderError::Truncated,
+                _ => ProviderError::Malformed("the answer is no chat completion"),
+            })?;
             let chunk = match chunk.result.take() {
                 Some(result) => *result,
                 None => chunk,
@@ -120,7 +120,7 @@ impl Answer {
                     self.take_text(text, events);
                     return Ok(());
                 }
-                match serde_json::from_str(data) {
+                match read::borrowed(data) {
                     Ok(chunk) => self.take_chunk(chunk, data.as_bytes(), events),
                     Err(_) => self.take_healed(&heal_surrogates(data), events),
                 }
@@ -130,7 +130,7 @@ impl Answer {
 
     /// Some proxies cut texts within a surrogate pair: each half is a character we do not know, and no broken chunk.
     fn take_healed(&mut self, data: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
-        let chunk = serde_json::from_str(data).map_err(|_| NOT_A_CHUNK)?;
+        let chunk = read::borrowed(data).map_err(|_| NOT_A_CHUNK)?;
         self.take_chunk(chunk, data.as_bytes(), events)
     }
 

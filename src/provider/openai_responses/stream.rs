@@ -10,6 +10,7 @@ use super::super::tool_call_merge::ToolCallMerge;
 use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::event::{Item, Kind, Payload, Response};
 use super::item::{Items, Naming};
+use crate::protocol::read;
 
 /// Kinds of payload that mean something here; others, also future ones, are skipped. Matched whole: not every delta is
 /// text.
@@ -40,8 +41,8 @@ pub(super) struct Answer {
 
 impl SseAnswer for Answer {
     fn take(&mut self, payload: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
-        let Ok(read) = serde_json::from_str::<Payload<'_>>(payload) else {
-            return match serde_json::from_str::<Kind<'_>>(payload) {
+        let Ok(read) = read::borrowed::<Payload<'_>>(payload) else {
+            return match read::borrowed::<Kind<'_>>(payload) {
                 Ok(Kind { kind }) if !KINDS.contains(&&*kind.0) => Ok(()),
                 Ok(_) | Err(_) => Err(NOT_A_PAYLOAD),
             };
