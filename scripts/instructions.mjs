@@ -6,12 +6,12 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fail, output, root, run, which } from "./tools.mjs";
+import { fail, output, releaseFlags, root, run, which } from "./tools.mjs";
 
 const TOLERANCE = 0.03;
 const crate = join(root, "bench", "instructions");
 const baselineFile = join(crate, "baseline.json");
-const binary = join(root, "target", "release", "instructions");
+const binary = join(root, "target", "instructions", "release", "instructions");
 
 function count(name) {
   const counter = ["--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no", "--toggle-collect=*measured*"];
@@ -25,7 +25,9 @@ if (!which("valgrind")) {
   console.log("instructions are not counted: valgrind is not here (Debian's package `valgrind`).");
   process.exit(0);
 }
-run("cargo", ["build", "--release", "--locked", "--manifest-path", join(crate, "Cargo.toml"), "--target-dir", join(root, "target")]);
+run("cargo", ["build", "--release", "--locked", "--manifest-path", join(crate, "Cargo.toml"), "--target-dir", join(root, "target", "instructions")], {
+  RUSTFLAGS: releaseFlags,
+});
 const compiler = `${output("rustc", ["--version"]).split(" ")[1]} ${process.arch}`;
 const counts = Object.fromEntries(output(binary, []).split("\n").map((name) => [name, count(name)]));
 
