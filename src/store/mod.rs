@@ -2,6 +2,9 @@
 //!
 //! Pure over one port, [`Database`]: the edge runs the statements on D1, tests run them on native SQLite with the
 //! real migrations. Nobody outside this module writes SQL or sees a row.
+//!
+//! A parameter is compared as `= +?1`, which means the same. Without the plus SQLite makes the plan of a join, or of a
+//! `LIMIT`, depend on the value, and prepares the statement anew for each; the tests' database refuses that.
 
 mod attachments;
 mod begin;
