@@ -24,6 +24,10 @@ are on one machine, so figures are for comparing within a run, not for quoting a
 ## Targets
 
 ${markdown(tables({ targets })[0])}
+
+Every run of io-bridge lives in a Durable Object of its own, so that results, cancels and other viewers reach it. The last
+column but one is what a hand-written Worker reaches by the same measure that does nothing else than that: where it misses a
+target, no Worker that runs this way can reach it.
 ${failed(failures)}
 ## Machine
 

@@ -30,11 +30,12 @@ const makers = {
   targets: (rows) => [
     {
       title: "Targets",
-      columns: ["", "target", "measured", ""],
-      rows: rows.map(({ name, target, measured, isReached }) => [
+      columns: ["", "target", "measured", "a bare JS Worker in an object", ""],
+      rows: rows.map(({ name, target, measured, floor, isReached }) => [
         name,
         target,
         measured ?? "not measured",
+        floor ?? "",
         isReached === undefined ? "" : isReached ? "reached" : "**not reached**",
       ]),
     },
