@@ -306,7 +306,7 @@ fn read<'a, T: Deserialize<'a>>(payload: &'a str) -> Result<T, ProviderError> {
     read::borrowed(payload).map_err(|_| NOT_A_PAYLOAD)
 }
 
-/// As [`read`], of an event that does not come once per token.
+/// As [`read()`], of an event that does not come once per token.
 fn read_once<T: Deserialize<'static>>(payload: &str) -> Result<T, ProviderError> {
     read::from_text(payload).map_err(|_| NOT_A_PAYLOAD)
 }
