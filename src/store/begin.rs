@@ -8,8 +8,8 @@ use super::incoming::{MessageList, made_calls, tool_call_id};
 use super::row::Fields;
 use super::title::{folded, provisional_title};
 use super::{
-    Attachments, BeginRun, Begun, Database, Persistence, PersistentRun, Row, RunStatus, Statement, Store,
-    StoreError,
+    Attachments, BeginRun, Begun, Database, Parameter, Persistence, PersistentRun, Row, RunStatus, Statement,
+    Store, StoreError,
 };
 use crate::protocol::id::{MessageId, ResourceId, ThreadId, ToolCallId};
 use crate::protocol::message::{Message, MessageBody};
@@ -84,18 +84,12 @@ fn listing(begin: &BeginRun, owner: &ResourceId, list: &MessageList) -> Listing 
 }
 
 fn writes(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Result<Vec<Statement>, StoreError> {
-    let [owner, thread, run, now, object] = listing.scope.clone();
+    let scoped = |own: Vec<Parameter>| [listing.scope.to_vec(), own].concat();
     let mut statements = Vec::new();
     match begin.persistence {
         Persistence::Create(_) => statements.push(Statement::new(
             create_thread(&begin.quota),
-            vec![
-                owner.clone(),
-                thread.clone(),
-                run.clone(),
-                begin.incarnation.as_str().into(),
-                now.clone(),
-            ],
+            scoped(vec![begin.incarnation.as_str().into()]),
         )),
         Persistence::IfThreadExists(_) | Persistence::Stateless => {}
     }
@@ -110,7 +104,7 @@ fn writes(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Result<Vec
     let title_folded = folded(&title);
     statements.push(Statement::new(
         take_turn(),
-        vec![owner, thread, run, object, now, title.into(), title_folded.into()],
+        scoped(vec![title.into(), title_folded.into()]),
     ));
     Ok(statements)
 }

@@ -3,7 +3,7 @@
 //! A batch cannot branch, so one write decides: the run row goes in if the thread is the owner's, the owner has no run
 //! of this id and nothing is used up. Every other write asks for that row and the thread's turn ([`GATE`]), which the
 //! last one takes; a batch sent again after its answer was lost therefore writes nothing and reads the same. In every
-//! statement `?1` is the owner, `?2` the thread and `?3` the run.
+//! statement `?1` is the owner, `?2` the thread, `?3` the run, `?4` now and `?5` the run's object.
 
 use super::body::MESSAGE_COLUMNS;
 use super::messages::{COUNT_MESSAGES, count_rows};
@@ -19,38 +19,40 @@ pub(super) const PRODUCED_INDEX: u64 = 1 << 19;
 /// that answers with its next run does not cost more and more.
 const PENDING_MESSAGES_MAX: u32 = 64;
 
-/// What a run finds: its thread, whether a run of it waits for front-end results, its own row and, without one, what its
-/// owner has used. One row, whatever is there; what is missing is null. Parameters: owner, thread, run, now.
-pub(super) fn verdict(quota: &Quota) -> String {
-    format!(
-        "
-SELECT t.resource_id AS owner, t.title_origin, EXISTS (
+/// Whether a run of the thread waits for front-end results.
+const WAITS: &str = "EXISTS (
     SELECT 1 FROM runs w
     WHERE w.resource_id = +?1 AND w.thread_id = +?2 AND w.status IN ('running', 'waiting')
       AND w.status = 'waiting' AND w.deadline_ms > ?4
-  ) AS waits,
+  )";
+
+/// What a run finds: its thread, whether a run of it waits for front-end results, its own row and, without one, what its
+/// owner has used. One row, whatever is there; what is missing is null.
+pub(super) fn verdict(quota: &Quota) -> String {
+    format!(
+        "
+SELECT t.resource_id AS owner, t.title_origin, {WAITS} AS waits,
   r.thread_id, r.incarnation, r.object, r.status, r.deadline_ms, r.turn{}
 FROM (SELECT 1) LEFT JOIN threads t ON t.id = +?2 LEFT JOIN runs r ON r.id = +?3 AND r.resource_id = +?1",
-        quota.columns("r.id IS NULL", "?4")
+        quota.columns("r.id IS NULL")
     )
 }
 
-/// Parameters: owner, thread, run, incarnation, now.
+/// `?6`: incarnation.
 pub(super) fn create_thread(quota: &Quota) -> String {
     format!(
         "
 INSERT INTO threads (
   id, resource_id, incarnation, metadata, next_turn, message_count, row_count, created_at_ms, updated_at_ms
 )
-SELECT ?2, ?1, ?4, '{{}}', 1, 0, 0, ?5, ?5
+SELECT ?2, ?1, ?6, '{{}}', 1, 0, 0, ?4, ?4
 WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = +?3 AND resource_id = +?1)
   AND NOT EXISTS (SELECT 1 FROM threads WHERE id = +?2){}",
-        quota.condition("?5")
+        quota.condition()
     )
 }
 
-/// Takes the turn, and counts a thread that an earlier version left uncounted. Only the batch that inserted the run row finds it with the turn that is next.
-/// Parameters: owner, thread, run, object, now, title, folded title.
+/// Takes the turn, and counts a thread that an earlier version left uncounted. `?6`, `?7`: title, folded title.
 pub(super) fn take_turn() -> String {
     format!(
         "
@@ -58,15 +60,11 @@ UPDATE threads SET
   message_count = coalesce(message_count, ({COUNT_MESSAGES})),
   row_count = coalesce(row_count, ({})),
   next_turn = next_turn + 1,
-  updated_at_ms = max(updated_at_ms, ?5),
+  updated_at_ms = max(updated_at_ms, ?4),
   title = coalesce(title, ?6),
   title_folded = CASE WHEN title IS NULL THEN ?7 ELSE title_folded END,
   title_origin = coalesce(title_origin, 'provisional')
-WHERE id = +?2 AND resource_id = +?1 AND EXISTS (
-  SELECT 1 FROM runs r
-  WHERE r.id = +?3 AND r.resource_id = +?1 AND r.object = +?4
-    AND r.turn = threads.next_turn AND r.incarnation = threads.incarnation
-)",
+WHERE id = +?2 AND resource_id = +?1 AND {GATE}",
         count_rows(false)
     )
 }
@@ -76,7 +74,7 @@ const TURN_START: &str = "(1048576 * coalesce(
     (SELECT turn FROM runs WHERE id = +?3 AND resource_id = +?1), (SELECT next_turn FROM threads WHERE id = +?2)
   ))";
 
-/// The condition of every write but the two rows it stands on, the thread and the run. Parameter `?5`: the run's object.
+/// The condition of every write but the two rows it stands on, the thread and the run.
 const GATE: &str = "EXISTS (
     SELECT 1 FROM runs r CROSS JOIN threads t ON t.id = +?2
     WHERE r.id = +?3 AND r.resource_id = +?1 AND r.object = +?5
@@ -204,14 +202,9 @@ ON CONFLICT DO NOTHING"
     /// The run row, which decides whether anything else is written.
     pub fn insert_run(&self, agent_id: &str, deadline_ms: u64) -> Statement {
         let nobody_waits = if self.only_if_nobody_waits {
-            "
-  AND NOT EXISTS (
-    SELECT 1 FROM runs r
-    WHERE r.resource_id = +?1 AND r.thread_id = +?2 AND r.status IN ('running', 'waiting')
-      AND r.status = 'waiting' AND r.deadline_ms > ?4
-  )"
+            format!(" AND NOT {WAITS}")
         } else {
-            ""
+            String::new()
         };
         let sql = format!(
             "
@@ -221,7 +214,7 @@ INSERT INTO runs (
 SELECT ?3, ?1, t.id, t.incarnation, ?6, ?5, 'running', t.next_turn, ?4, ?7
 FROM threads t WHERE t.id = +?2 AND t.resource_id = +?1
   AND NOT EXISTS (SELECT 1 FROM runs WHERE id = +?3 AND resource_id = +?1){nobody_waits}{}",
-            self.quota.condition("?4")
+            self.quota.condition()
         );
         let mut parameters = self.scope.to_vec();
         parameters.extend([agent_id.into(), deadline_ms.into()]);

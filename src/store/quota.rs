@@ -34,70 +34,88 @@ pub enum Exhausted {
     Stored,
 }
 
-/// The owner is `?1` in all of them.
-const STORED: &str =
+/// In all of them `?1` is the owner and `?4` now.
+fn stored() -> String {
     "(SELECT coalesce(sum(length(CAST(m.body AS BLOB)) + coalesce(m.attachment_bytes, 0) + coalesce((
     SELECT sum(length(CAST(p.text AS BLOB))) FROM message_pieces p
     WHERE m.more_pieces > 0 AND p.thread_id = m.thread_id AND p.message_id = m.id
   ), 0)), 0)
-  FROM threads t CROSS JOIN messages m ON m.thread_id = t.id WHERE t.resource_id = +?1)";
-
-fn running(now: &str) -> String {
-    format!(
-        "(SELECT count(*) FROM runs q
-  WHERE q.resource_id = +?1 AND q.status IN ('running', 'waiting') AND q.status = 'running' AND q.deadline_ms > {now})"
-    )
+  FROM threads t CROSS JOIN messages m ON m.thread_id = t.id WHERE t.resource_id = +?1)"
+        .to_owned()
 }
 
-fn tokens(now: &str) -> String {
+fn running() -> String {
+    "(SELECT count(*) FROM runs q
+  WHERE q.resource_id = +?1 AND q.status IN ('running', 'waiting') AND q.status = 'running' AND q.deadline_ms > ?4)"
+        .to_owned()
+}
+
+fn tokens() -> String {
     format!(
         "(SELECT coalesce(sum(coalesce(
     u.value ->> 'totalTokens', coalesce(u.value ->> 'inputTokens', 0) + coalesce(u.value ->> 'outputTokens', 0)
   )), 0)
-  FROM runs q CROSS JOIN json_each(q.usage) u WHERE q.resource_id = +?1 AND q.started_at_ms >= {now} - {now} % {DAY_MS})"
+  FROM runs q CROSS JOIN json_each(q.usage) u WHERE q.resource_id = +?1 AND q.started_at_ms >= ?4 - ?4 % {DAY_MS})"
     )
 }
 
+/// Something that may be limited.
+struct Measure {
+    column: &'static str,
+    used: fn() -> String,
+    exhausted: Exhausted,
+}
+
 impl Quota {
-    /// The condition under which a thread or a run row goes in, beginning with `AND`; empty without a limit. `now` is the
-    /// number of a parameter, such as `?4`.
-    pub(super) fn condition(&self, now: &str) -> String {
-        self.measures(now)
-            .map(|(most, _, sql)| format!("\n  AND {sql} < {most}"))
+    /// The condition under which a thread or a run row goes in, beginning with `AND`; empty without a limit.
+    pub(super) fn condition(&self) -> String {
+        self.measures()
+            .map(|(most, measure)| format!("\n  AND {} < {most}", (measure.used)()))
             .collect()
     }
 
     /// What is used of what is limited, as more columns, which are null unless `when` holds.
-    pub(super) fn columns(&self, when: &str, now: &str) -> String {
-        self.measures(now)
-            .map(|(_, column, sql)| format!(",\n  CASE WHEN {when} THEN {sql} END AS {column}"))
+    pub(super) fn columns(&self, when: &str) -> String {
+        self.measures()
+            .map(|(_, Measure { column, used, .. })| {
+                format!(",\n  CASE WHEN {when} THEN {} END AS {column}", used())
+            })
             .collect()
-    }
-
-    /// Most, name and SQL of what is limited, the cheapest first.
-    fn measures(&self, now: &str) -> impl Iterator<Item = (u64, &'static str, String)> {
-        [
-            (self.running_max_count, "running", running(now)),
-            (self.tokens_per_day_max_count, "tokens", tokens(now)),
-            (self.stored_max_bytes, "stored", STORED.to_owned()),
-        ]
-        .into_iter()
-        .filter_map(|(most, column, sql)| Some((most?, column, sql)))
     }
 
     /// What a row with [`Self::columns`] says is used up.
     pub(super) fn exhausted(&self, row: Fields<'_>) -> Result<Option<Exhausted>, StoreError> {
-        for (most, column, exhausted) in [
-            (self.running_max_count, "running", Exhausted::Running),
-            (self.tokens_per_day_max_count, "tokens", Exhausted::Tokens),
-            (self.stored_max_bytes, "stored", Exhausted::Stored),
-        ] {
-            if let Some(most) = most
-                && row.optional_integer(column)?.is_some_and(|used| used >= most)
-            {
-                return Ok(Some(exhausted));
+        for (most, measure) in self.measures() {
+            let used = row.optional_integer(measure.column)?;
+            if used.is_some_and(|used| used >= most) {
+                return Ok(Some(measure.exhausted));
             }
         }
         Ok(None)
+    }
+
+    /// What is limited and how far, the cheapest to look at first.
+    fn measures(&self) -> impl Iterator<Item = (u64, Measure)> {
+        let measure = |column, used, exhausted| Measure {
+            column,
+            used,
+            exhausted,
+        };
+        [
+            (
+                self.running_max_count,
+                measure("running", running, Exhausted::Running),
+            ),
+            (
+                self.tokens_per_day_max_count,
+                measure("tokens", tokens, Exhausted::Tokens),
+            ),
+            (
+                self.stored_max_bytes,
+                measure("stored", stored, Exhausted::Stored),
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(most, measure)| Some((most?, measure)))
     }
 }
