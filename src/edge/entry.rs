@@ -5,9 +5,11 @@
     reason = "the macro's own way out for a handler that fails; ours does not"
 )]
 
-use js_sys::{Function, Promise, Reflect};
-use wasm_bindgen::{JsCast, JsValue};
+use js_sys::{Promise, Reflect};
+use wasm_bindgen::JsValue;
 use worker::{Context, Env, Request, Response, ScheduleContext, ScheduledEvent, event, wasm_bindgen};
+
+use super::fuse;
 
 /// Once per isolate: a panic's message and stack go to the log, then the platform's own hook resets the isolate.
 #[event(start)]
@@ -24,9 +26,7 @@ fn start() {
 /// eighth of the platform's `queueMicrotask`. The promise belongs to no request, since none is there yet.
 fn quicken_microtasks() {
     let settled = Promise::resolve(&JsValue::UNDEFINED);
-    if let Ok(then) = Reflect::get(&settled, &"then".into())
-        && let Some(then) = then.dyn_ref::<Function>()
-    {
+    if let Some(then) = fuse::method(&settled, "then") {
         let queue = then.bind0(&settled);
         // Where it cannot be set, all is as it was.
         let _ = Reflect::set(&js_sys::global(), &"queueMicrotask".into(), &queue);
