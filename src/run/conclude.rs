@@ -1,5 +1,6 @@
 //! The end of a run: everything closed, everything stored, then the terminal event (2.4).
 
+use futures::future::join;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -7,7 +8,7 @@ use super::checkpoint::Position;
 use super::halt::{Halt, sentence};
 use super::ports::{Clock, EventSink, IdSource, Level, Log, Ports};
 use super::report::RunReport;
-use super::{Run, RunEnd};
+use super::{Run, RunEnd, stored};
 use crate::protocol::event::{Event, Outcome, RunErrorCode, RunFinished, TokenUsage};
 use crate::protocol::id::ToolCallId;
 use crate::protocol::lifecycle::LifecycleFault;
@@ -145,7 +146,8 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         self.emitter.end_step()
     }
 
-    async fn store_end(&self, conclusion: &Conclusion) -> Result<(), ()> {
+    /// Stores the end; what was said before it goes out meanwhile.
+    async fn store_end(&mut self, conclusion: &Conclusion) -> Result<(), ()> {
         let (Some(store), Some(run)) = (&self.store, &self.persistent) else {
             return Ok(());
         };
@@ -162,7 +164,10 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             usage: self.usage(),
             now_ms: self.ports.clock().now_ms(),
         };
-        let stored = self.stored("end", || store.end_run(run, end.clone())).await;
+        let run_id = &self.setup.input.run_id;
+        let storing = stored(self.ports, run_id, "end", || store.end_run(run, end.clone()));
+        // Whether anybody watches changes nothing of what is stored.
+        let (stored, _) = join(storing, self.emitter.flush(end.now_ms)).await;
         stored
             .or_else(|_| self.ports.keep_undelivered(run, &end))
             .map_err(|_| ())

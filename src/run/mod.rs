@@ -42,7 +42,7 @@ use crate::config::AgentConfig;
 use crate::config::agents::FrontendTools;
 use crate::protocol::event::{RunErrorCode, TokenUsage};
 use crate::protocol::forwarded_props::ToolChoice;
-use crate::protocol::id::{ObjectAddress, ResourceId, ThreadId, ToolCallId};
+use crate::protocol::id::{ObjectAddress, ResourceId, RunId, ThreadId, ToolCallId};
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::json;
 use crate::protocol::message::Message;
@@ -321,7 +321,10 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             incarnation: self.ports.ids().token(),
             quota: self.setup.quota,
         };
-        let begun = self.stored("start", || store.begin_run(begin.clone())).await;
+        let begun = stored(self.ports, &self.setup.input.run_id, "start", || {
+            store.begin_run(begin.clone())
+        })
+        .await;
         match begun.map_err(|_| RunRefusal::StorageUnavailable)? {
             Begun::Stateless => Ok(self.setup.input.messages.clone()),
             Begun::ForeignThread => Err(RunRefusal::ForeignThread),
@@ -335,47 +338,13 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         }
     }
 
-    /// Runs a batch, again while the database says it may work later.
-    async fn stored<T, F: Future<Output = Result<T, StoreError>>>(
-        &self,
-        batch: &'static str,
-        mut attempt: impl FnMut() -> F,
-    ) -> Result<T, StoreError> {
-        let mut count = 1;
-        loop {
-            let error = match attempt().await {
-                Ok(value) => return Ok(value),
-                Err(error) => error,
-            };
-            let run_id = self.setup.input.run_id.as_str();
-            self.ports.log().line(
-                Level::Error,
-                "database_failed",
-                &[
-                    ("runId", &run_id),
-                    ("batch", &batch),
-                    ("attempt", &count),
-                    ("error", &error),
-                ],
-            );
-            let may_work = match error {
-                StoreError::Database(DatabaseError::Unavailable(_)) | StoreError::Attachments(_) => true,
-                StoreError::Database(DatabaseError::Constraint(_) | DatabaseError::Refused(_))
-                | StoreError::Corrupt(_) => false,
-            };
-            if !may_work || count >= DATABASE_ATTEMPTS {
-                return Err(error);
-            }
-            let pause_ms = (DATABASE_PAUSE_MS << count) as f64 * (0.5 + self.ports.ids().fraction() / 2.0);
-            self.ports.clock().sleep(pause_ms as u64).await;
-            count += 1;
-        }
-    }
-
     /// A run refused before its stream does not use up its id (D12).
     async fn forget(&self) {
         if let (Some(store), Some(run)) = (&self.store, &self.persistent) {
-            let _ = self.stored("forget", || store.forget_run(run)).await;
+            let _ = stored(self.ports, &self.setup.input.run_id, "forget", || {
+                store.forget_run(run)
+            })
+            .await;
         }
     }
 
@@ -507,5 +476,42 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             thread_id: input.thread_id.clone(),
             kept_thread: plan::kept_thread(&self.setup),
         }
+    }
+}
+
+/// Runs a batch, again while the database says it may work later.
+async fn stored<P: Ports, T, F: Future<Output = Result<T, StoreError>>>(
+    ports: &P,
+    run_id: &RunId,
+    batch: &'static str,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, StoreError> {
+    let mut count = 1;
+    loop {
+        let error = match attempt().await {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        ports.log().line(
+            Level::Error,
+            "database_failed",
+            &[
+                ("runId", &run_id),
+                ("batch", &batch),
+                ("attempt", &count),
+                ("error", &error),
+            ],
+        );
+        let may_work = match error {
+            StoreError::Database(DatabaseError::Unavailable(_)) | StoreError::Attachments(_) => true,
+            StoreError::Database(DatabaseError::Constraint(_) | DatabaseError::Refused(_))
+            | StoreError::Corrupt(_) => false,
+        };
+        if !may_work || count >= DATABASE_ATTEMPTS {
+            return Err(error);
+        }
+        let pause_ms = (DATABASE_PAUSE_MS << count) as f64 * (0.5 + ports.ids().fraction() / 2.0);
+        ports.clock().sleep(pause_ms as u64).await;
+        count += 1;
     }
 }

@@ -1,5 +1,6 @@
 //! What a run stores and reads of its thread (contract 2.2, 2.3, D12).
 
+use io_bridge::protocol::event::Event;
 use io_bridge::protocol::id::ResourceId;
 use io_bridge::run::RunRefusal;
 use io_bridge::store::{DatabaseError, RunStatus};
@@ -72,6 +73,23 @@ fn everything_is_stored_before_the_terminal_event() {
             }
         })
         .play(&body("r1", "u1", "Hello"));
+}
+
+#[test]
+fn what_was_said_goes_out_while_the_end_is_being_stored() {
+    let database = SceneDatabase::new();
+    let away = database.clone();
+    let played = Scene::new(json!({}), vec![Answer::ok(answer("Hi."))])
+        .on(&database)
+        .on_event(move |event, _| {
+            if matches!(event, Event::StepFinished { .. }) {
+                away.set_fault(Some(DatabaseError::Unavailable("overloaded".to_owned())));
+            }
+        })
+        .play(&body("r1", "u1", "Hello"));
+    assert_eq!(played.story().last().unwrap(), "RUN_FINISHED");
+    // Six events at once; the last after three attempts.
+    assert_eq!(played.flushes, [(0, 6), (300, 7)]);
 }
 
 #[test]

@@ -103,7 +103,8 @@ pub struct Seen {
     pub events: Vec<Event>,
     /// When each keep-alive came, milliseconds since the start.
     pub keep_alives_ms: Vec<u64>,
-    pub flush_count: usize,
+    /// When something went out, milliseconds since the start, and how many events the run had then.
+    pub flushes: Vec<(u64, usize)>,
     /// When deltas and other events of a durable run were stored, milliseconds since the start, and how many events it
     /// had then.
     pub stored: Vec<(u64, u64)>,
@@ -152,7 +153,8 @@ impl EventSink for SceneSink {
             }
         }
         let mut seen = self.seen.borrow_mut();
-        seen.flush_count += 1;
+        let at = (self.clock.elapsed_ms(), seen.events.len());
+        seen.flushes.push(at);
         let has_left = self
             .leaves_after
             .is_some_and(|count| seen.events.len() + seen.keep_alives_ms.len() >= count);
@@ -186,6 +188,7 @@ pub struct Played {
     pub events: Vec<Event>,
     pub keep_alives_ms: Vec<u64>,
     pub stored: Vec<(u64, u64)>,
+    pub flushes: Vec<(u64, usize)>,
     pub ports: Rc<ScenePorts>,
     pub elapsed_ms: u64,
 }
@@ -422,7 +425,7 @@ impl Scene {
             events,
             keep_alives_ms,
             stored,
-            ..
+            flushes,
         } = std::mem::take(&mut *seen.borrow_mut());
         judge(&events);
         Some(Played {
@@ -431,6 +434,7 @@ impl Scene {
             events,
             keep_alives_ms,
             stored,
+            flushes,
             ports,
             elapsed_ms: clock.elapsed_ms(),
         })
