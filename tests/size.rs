@@ -16,10 +16,10 @@ mod sqlite;
 
 use chat::*;
 use futures::executor::block_on;
-use io_bridge::protocol::id::{ResourceId, ThreadId};
+use io_bridge::protocol::id::{ResourceId, RunId, ThreadId};
 use io_bridge::protocol::message::Message;
-use io_bridge::protocol::thread::{MessageForm, MessageListRequest};
-use io_bridge::store::{BeginRun, Lookup, RunStatus, Store};
+use io_bridge::protocol::thread::{MessageForm, MessageListRequest, ThreadPatch};
+use io_bridge::store::{BeginRun, Lookup, Quota, RunStatus, Store};
 use sqlite::Sqlite;
 
 /// Batches, statements, result rows, and steps of SQLite's machine, which follow the rows it touches.
@@ -56,6 +56,28 @@ fn first_page(sqlite: &Sqlite, form: MessageForm) {
     match block_on(Store::new(sqlite).messages(&request, Some(&owner))).unwrap() {
         Lookup::Found(page) => assert_eq!(page.items.len(), 20),
         other => panic!("{other:?}"),
+    }
+}
+
+/// An owner of so many threads with a run each, all of them over.
+fn owner_of(run_count: usize) -> Sqlite {
+    let sqlite = Sqlite::new();
+    for number in 0..run_count {
+        let run = begun(&sqlite, begin_elsewhere(&format!("r{number}")));
+        end(&sqlite, &run, finished(vec![assistant(&format!("a{number}"))]));
+    }
+    sqlite
+}
+
+/// A run on a thread of its own, of an owner that may have so many at work.
+fn begin_elsewhere(run_id: &str) -> BeginRun {
+    BeginRun {
+        thread_id: ThreadId::new(format!("thread of {run_id}")),
+        quota: Quota {
+            running_max_count: Some(100),
+            ..Quota::default()
+        },
+        ..begin(run_id, vec![user(&format!("u {run_id}"))])
     }
 }
 
@@ -146,4 +168,55 @@ fn a_thread_of_fifty_thousand_messages_costs_what_one_of_fifty_costs() {
             of_50.3
         );
     }
+}
+
+/// What is done again and again to one run and one thread among all of their owner, and what it costs.
+fn costs_of_one(sqlite: &Sqlite) -> Vec<(&'static str, Costs)> {
+    let (store, owner) = (Store::new(sqlite), ResourceId::new(OWNER));
+    let (thread_id, run_id) = (ThreadId::new("thread of new"), RunId::new("new"));
+    let renamed = ThreadPatch {
+        title: Some("Renamed".to_owned()),
+        ..ThreadPatch::default()
+    };
+    vec![
+        (
+            "a run",
+            costs(sqlite, || {
+                let run = begun(sqlite, begin_elsewhere("new"));
+                for status in [RunStatus::Waiting, RunStatus::Running] {
+                    block_on(store.set_run_status(&run, status, START_MS + RUN_MS)).unwrap();
+                }
+                end(sqlite, &run, finished(vec![assistant("a new")]));
+            }),
+        ),
+        (
+            "its row",
+            costs(sqlite, || {
+                block_on(store.find_runs(&run_id, START_MS)).unwrap();
+            }),
+        ),
+        (
+            "its thread",
+            costs(sqlite, || {
+                block_on(store.thread(&thread_id, Some(&owner), START_MS)).unwrap();
+            }),
+        ),
+        (
+            "another title",
+            costs(sqlite, || {
+                block_on(store.patch_thread(&thread_id, Some(&owner), &renamed, START_MS)).unwrap();
+            }),
+        ),
+        (
+            "no thread any more",
+            costs(sqlite, || {
+                block_on(store.delete_thread(&thread_id, Some(&owner), START_MS)).unwrap();
+            }),
+        ),
+    ]
+}
+
+#[test]
+fn an_owner_of_two_thousand_runs_costs_what_one_of_twenty_costs() {
+    assert_eq!(costs_of_one(&owner_of(20)), costs_of_one(&owner_of(2_000)));
 }

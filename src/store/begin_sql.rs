@@ -21,7 +21,7 @@ const PENDING_MESSAGES_MAX: u32 = 64;
 
 /// Whether a run of the thread waits for front-end results.
 const WAITS: &str = "EXISTS (
-    SELECT 1 FROM runs w
+    SELECT 1 FROM runs w INDEXED BY runs_live
     WHERE w.resource_id = +?1 AND w.thread_id = +?2 AND w.status IN ('running', 'waiting')
       AND w.status = 'waiting' AND w.deadline_ms > ?4
   )";
@@ -147,7 +147,7 @@ WHERE {GATE} AND rowid IN (
     AND m.place > (SELECT max(place) FROM shared)
     AND m.rowid NOT IN (SELECT message FROM shared)
     AND m.run_id NOT IN (
-      SELECT r.id FROM runs r
+      SELECT r.id FROM runs r INDEXED BY runs_live
       WHERE r.resource_id = +?1 AND r.thread_id = +?2 AND r.status IN ('running', 'waiting') AND r.deadline_ms > ?4
         AND r.id <> ?3
     )

@@ -5,6 +5,7 @@
 //!
 //! A parameter is compared as `= +?1`, which means the same. Without the plus SQLite makes the plan of a join, or of a
 //! `LIMIT`, depend on the value, and prepares the statement anew for each; the tests' database refuses that.
+//! Runs that live are read `INDEXED BY runs_live`: left to itself, SQLite may take an index of all an owner ever had.
 
 mod attachments;
 mod begin;

@@ -45,7 +45,7 @@ fn stored() -> String {
 }
 
 fn running() -> String {
-    "(SELECT count(*) FROM runs q
+    "(SELECT count(*) FROM runs q INDEXED BY runs_live
   WHERE q.resource_id = +?1 AND q.status IN ('running', 'waiting') AND q.status = 'running' AND q.deadline_ms > ?4)"
         .to_owned()
 }

@@ -182,7 +182,7 @@ ON CONFLICT (id) DO NOTHING";
     ) -> Result<Lookup<ThreadDetail>, StoreError> {
         let live = format!(
             "
-SELECT r.id FROM runs r
+SELECT r.id FROM runs r INDEXED BY runs_live
 WHERE r.resource_id = (SELECT resource_id FROM threads WHERE {CALLERS}) AND r.thread_id = +?2
   AND r.status IN ('running', 'waiting') AND r.deadline_ms > ?3
 ORDER BY r.started_at_ms, r.id"
