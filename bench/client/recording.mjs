@@ -98,6 +98,7 @@ async function take(recording, request) {
     const text = Buffer.concat(await response.toArray()).toString();
     throw new Error(`${request.path} was answered ${response.statusCode}: ${text}`);
   }
+  recording.headers = response.headers;
   response.on("data", (piece) => recording.add(piece));
   response.once("end", () => recording.end());
 }

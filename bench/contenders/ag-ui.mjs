@@ -1,7 +1,8 @@
 // What the contenders that speak AG-UI over server-sent events have in common.
 
 import { randomUUID } from "node:crypto";
-import { post } from "../client/recording.mjs";
+import { post, postJson } from "../client/recording.mjs";
+import { nowMs } from "../clock.mjs";
 
 /** The input of a run: `messages` before the new one, the new one's text, tools, the owner of a stored thread. */
 export function runInput({ threadId = randomUUID(), history = [], text, messages, tools = [], owner, forwardedProps = {} }) {
@@ -44,6 +45,15 @@ export async function answerWithSecondRun(send, server, { text, tools, result })
     ],
     tools,
   });
+}
+
+/** A result posted into the run that waits for it; the same stream goes on. `addressOf` = where it is posted. */
+export async function answerInRun(send, server, { result, ...run }, addressOf) {
+  const recording = await send(server, run);
+  const { event } = await recording.until(({ type }) => type === "TOOL_CALL_END");
+  recording.startMs = nowMs();
+  await postJson(addressOf(recording, event), { result });
+  return recording;
 }
 
 /** A contender whose run is one POST. */

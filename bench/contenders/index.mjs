@@ -2,10 +2,8 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { nowMs } from "../clock.mjs";
-import { postJson } from "../client/recording.mjs";
 import { startProcess, storageFolder } from "../process.mjs";
-import { agUiContender } from "./ag-ui.mjs";
+import { agUiContender, answerInRun } from "./ag-ui.mjs";
 import { aiChat } from "./ai-chat.mjs";
 import { direct, passThrough } from "./chat-completions.mjs";
 
@@ -19,15 +17,11 @@ const ours = agUiContender(
     runtime: "workerd",
     server: "servers/io-bridge.mjs",
     canStore: true,
-    /** The result goes into the run that waits for it; the same stream goes on. */
-    async answerCall(server, { result, ...run }) {
-      const recording = await ours.open(server, run);
-      const { event } = await recording.until(({ type }) => type === "TOOL_CALL_END");
-      const [{ event: started }] = recording.read();
-      recording.startMs = nowMs();
-      await postJson(`${server.url}/runs/${started.runId}/tool-calls/${event.toolCallId}/result`, { result });
-      return recording;
-    },
+    answerCall: (server, run) =>
+      answerInRun(ours.open, server, run, (recording, { toolCallId }) => {
+        const [{ event: started }] = recording.read();
+        return `${server.url}/runs/${started.runId}/tool-calls/${toolCallId}/result`;
+      }),
   },
   "/run",
   { agentId: "bench" },
@@ -46,7 +40,7 @@ const jsWorker = agUiContender(
   "",
 );
 
-/** What a run costs that lives in an object, as any run must that a later request is to reach. */
+/** What a run costs that lives in an object, as any must that a later request, such as a tool's result, is to reach. */
 const jsObject = agUiContender(
   {
     name: "js-object",
@@ -54,7 +48,8 @@ const jsObject = agUiContender(
     role: "floor",
     runtime: "workerd",
     server: "servers/js-worker.mjs",
-    answerCall: undefined,
+    answerCall: (server, run) =>
+      answerInRun(jsObject.open, server, run, ({ headers }) => `${server.url}?resultFor=${headers["run-object"]}`),
   },
   "",
   { inObject: true },

@@ -1,6 +1,6 @@
 // The yardstick: a Worker written by hand in JavaScript. A run with an owner lives in a Durable Object and is stored in
 // D1 with one batch at its start and one at its end; any other is translated where it arrives, or, if it asks for that,
-// in an object without being stored.
+// in an object without being stored. There it waits for the results of its calls, and goes on.
 
 import { DurableObject } from "cloudflare:workers";
 import { askModel, translate } from "./translate.mjs";
@@ -10,11 +10,13 @@ const HEADERS = { "content-type": "text/event-stream", "cache-control": "no-cach
 export default {
   async fetch(request, env, context) {
     if (request.method !== "POST") return new Response("Not found", { status: 404 });
+    const address = new URL(request.url).searchParams.get("resultFor");
+    if (address) return env.RUNS.get(env.RUNS.idFromString(address)).fetch(request);
     const input = await request.json();
     if (input.forwardedProps?.resourceId || input.forwardedProps?.inObject) {
       const object = env.RUNS.get(env.RUNS.newUniqueId());
       const response = await object.fetch(request.url, { method: "POST", body: JSON.stringify(input) });
-      return new Response(response.body, { headers: HEADERS });
+      return new Response(response.body, { headers: response.headers });
     }
     const { readable, writable } = new IdentityTransformStream();
     const body = await askModel(env, input);
@@ -24,15 +26,33 @@ export default {
 };
 
 export class RunObject extends DurableObject {
+  #takeResult;
+
   async fetch(request) {
     const input = await request.json();
+    if (this.#takeResult) {
+      this.#takeResult(input.result);
+      return Response.json({ success: true });
+    }
     const isStored = Boolean(input.forwardedProps.resourceId);
     const history = isStored ? await begin(this.env.DB, input) : [];
     const body = await askModel(this.env, { ...input, messages: [...history, ...input.messages] });
     const { readable, writable } = new IdentityTransformStream();
-    const store = isStored ? ({ messageId, text }) => end(this.env.DB, input, messageId, text) : undefined;
-    this.ctx.waitUntil(translate(body, writable, input, store));
-    return new Response(readable, { headers: HEADERS });
+    const steps = isStored
+      ? { beforeEnd: ({ messageId, text }) => end(this.env.DB, input, messageId, text) }
+      : { answer: (calls, emit) => this.#answer(input, calls, emit) };
+    this.ctx.waitUntil(translate(body, writable, input, steps));
+    return new Response(readable, { headers: { ...HEADERS, "run-object": this.ctx.id.toString() } });
+  }
+
+  /** Waits for the one result, tells the client and asks the model again. */
+  async #answer(input, [{ id, name, text }], emit) {
+    const result = await new Promise((resolve) => (this.#takeResult = resolve));
+    const content = JSON.stringify(result);
+    emit({ type: "TOOL_CALL_RESULT", messageId: crypto.randomUUID(), toolCallId: id, content, role: "tool" });
+    const call = { id, type: "function", function: { name, arguments: text } };
+    const messages = [...input.messages, { role: "assistant", content: "", tool_calls: [call] }, { role: "tool", tool_call_id: id, content }];
+    return askModel(this.env, { ...input, messages });
   }
 }
 

@@ -12,7 +12,7 @@ export async function askModel(env, { messages, tools }) {
       model: "stub-1",
       stream: true,
       stream_options: { include_usage: true },
-      messages: messages.map(({ role, content }) => ({ role, content })),
+      messages: messages.map(({ role, content, tool_calls, tool_call_id }) => ({ role, content, tool_calls, tool_call_id })),
       ...(tools?.length > 0 ? { tools: tools.map((tool) => ({ type: "function", function: tool })) } : {}),
     }),
   });
@@ -22,13 +22,14 @@ export async function askModel(env, { messages, tools }) {
 
 /**
  * Writes a run's events to `writable` while the model answers; `beforeEnd` is given the text before the run is told to
- * be finished.
+ * be finished. With `answer`, calls are answered in this run: it is given them, and gives the body of the model's next
+ * answer.
  */
-export async function translate(body, writable, { threadId, runId }, beforeEnd = async () => {}) {
+export async function translate(body, writable, { threadId, runId }, { beforeEnd = async () => {}, answer } = {}) {
   const writer = writable.getWriter();
   const decoder = new TextDecoder();
   const messageId = crypto.randomUUID();
-  const calls = [];
+  let calls = [];
   let isOpen = false;
   let said = "";
   let pending = "";
@@ -63,17 +64,22 @@ export async function translate(body, writable, { threadId, runId }, beforeEnd =
     emit({ type: "RUN_STARTED", threadId, runId, protocolVersion: "1.0" });
     emit({ type: "STEP_STARTED", stepName: "step-1" });
     await flush();
-    for await (const piece of body) {
-      const lines = (pending + decoder.decode(piece, { stream: true })).split("\n");
-      pending = lines.pop();
-      lines.forEach(take);
-      await flush();
-    }
-    close();
-    for (const { id, name, text } of calls) {
-      emit({ type: "TOOL_CALL_START", toolCallId: id, toolCallName: name, parentMessageId: messageId });
-      emit({ type: "TOOL_CALL_ARGS", toolCallId: id, delta: text });
-      emit({ type: "TOOL_CALL_END", toolCallId: id });
+    for (let next = body; next; ) {
+      for await (const piece of next) {
+        const lines = (pending + decoder.decode(piece, { stream: true })).split("\n");
+        pending = lines.pop();
+        lines.forEach(take);
+        await flush();
+      }
+      close();
+      for (const { id, name, text } of calls) {
+        emit({ type: "TOOL_CALL_START", toolCallId: id, toolCallName: name, parentMessageId: messageId });
+        emit({ type: "TOOL_CALL_ARGS", toolCallId: id, delta: text });
+        emit({ type: "TOOL_CALL_END", toolCallId: id });
+      }
+      if (calls.length > 0) await flush();
+      next = calls.length > 0 ? await answer?.(calls, emit) : undefined;
+      calls = [];
     }
     emit({ type: "STEP_FINISHED", stepName: "step-1" });
     await beforeEnd({ messageId, text: said });
