@@ -1,60 +1,70 @@
 //! The database port over D1.
+//!
+//! Parameters go in, and rows come out, as one JSON text each: a call of the platform per value costs more than all of
+//! its text.
 
-use std::rc::Rc;
-
-use serde_json::{Map, Value};
-use wasm_bindgen::JsValue;
-use worker::{D1Database, D1PreparedStatement};
+use js_sys::{Array, JSON, Promise, Reflect};
+use serde_json::Value;
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
 
 use super::stream::describe;
 use crate::store::{Database, DatabaseError, Parameter, Row, Statement};
 
-/// A D1 binding.
-#[derive(Debug, Clone)]
-pub struct D1 {
-    database: Rc<D1Database>,
-}
+#[wasm_bindgen]
+extern "C" {
+    /// A D1 binding.
+    #[derive(Debug, Clone)]
+    pub type D1;
 
-impl D1 {
-    /// Takes a binding.
-    pub fn new(database: D1Database) -> Self {
-        Self {
-            database: Rc::new(database),
-        }
-    }
+    #[wasm_bindgen(method, catch)]
+    fn prepare(this: &D1, sql: &str) -> Result<Prepared, JsValue>;
 
-    fn prepare(&self, statement: &Statement) -> worker::Result<D1PreparedStatement> {
-        let parameters: Vec<JsValue> = statement.parameters.iter().map(parameter).collect();
-        self.database.prepare(&*statement.sql).bind(&parameters)
-    }
+    #[wasm_bindgen(method, catch, js_name = batch)]
+    fn run(this: &D1, statements: &Array) -> Result<Promise, JsValue>;
 
-    async fn run(&self, statements: &[Statement]) -> worker::Result<Vec<Vec<Row>>> {
-        let prepared = statements
-            .iter()
-            .map(|statement| self.prepare(statement))
-            .collect::<Result<_, _>>()?;
-        let results = self.database.batch(prepared).await?;
-        results
-            .iter()
-            .map(|result| result.results::<Map<String, Value>>())
-            .collect()
-    }
+    type Prepared;
+
+    #[wasm_bindgen(method, catch, variadic)]
+    fn bind(this: &Prepared, parameters: &JsValue) -> Result<Prepared, JsValue>;
 }
 
 impl Database for D1 {
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, DatabaseError> {
-        // The crate's own Display prints a debug dump with a stack: only the message is wanted.
-        self.run(&statements)
+        run(self, &statements)
             .await
-            .map_err(|error| DatabaseError::from_text(&describe(&error.into())))
+            .map_err(|thrown| DatabaseError::from_text(&describe(&thrown)))
     }
 }
 
-/// D1 takes no BigInt: an integer goes in as a double, exact within 2^53, and lands as INTEGER in a STRICT table.
-fn parameter(parameter: &Parameter) -> JsValue {
-    match parameter {
-        Parameter::Text(text) => JsValue::from_str(text),
-        Parameter::Integer(number) => JsValue::from_f64(*number as f64),
-        Parameter::Null => JsValue::NULL,
+async fn run(database: &D1, statements: &[Statement]) -> Result<Vec<Vec<Row>>, JsValue> {
+    let parameters: Array = JSON::parse(&parameters(statements))?.unchecked_into();
+    let prepared = Array::new();
+    for (statement, parameters) in statements.iter().zip(parameters.iter()) {
+        let statement = database.prepare(&statement.sql)?.bind(&parameters)?;
+        prepared.push(&statement.into());
     }
+    let results: Array = JsFuture::from(database.run(&prepared)?).await?.dyn_into()?;
+    results.iter().map(|result| rows(&result)).collect()
+}
+
+/// The parameters of each statement. D1 takes no BigInt: an integer goes in as a double, exact within 2^53, and lands as
+/// INTEGER in a STRICT table.
+fn parameters(statements: &[Statement]) -> String {
+    let value = |parameter: &Parameter| match parameter {
+        Parameter::Text(text) => Value::from(text.as_str()),
+        Parameter::Integer(number) => Value::from(*number),
+        Parameter::Null => Value::Null,
+    };
+    let of_one = |statement: &Statement| statement.parameters.iter().map(value).collect::<Value>();
+    statements.iter().map(of_one).collect::<Value>().to_string()
+}
+
+fn rows(result: &JsValue) -> Result<Vec<Row>, JsValue> {
+    let rows: Array = Reflect::get(result, &"results".into())?.dyn_into()?;
+    if rows.length() == 0 {
+        return Ok(Vec::new());
+    }
+    let text = String::from(JSON::stringify(&rows)?);
+    serde_json::from_str(&text).map_err(|error| error.to_string().into())
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use js_sys::{JSON, Reflect};
 use serde_json::{Map, Value};
-use wasm_bindgen::JsValue;
+use wasm_bindgen::{JsCast, JsValue};
 use worker::Env;
 
 use super::bucket::R2;
@@ -116,7 +116,7 @@ pub fn secret(env: &Env, name: &str) -> Option<Secret> {
 
 /// The database, if the deployment has one.
 pub fn database(env: &Env) -> Option<D1> {
-    env.d1(DATABASE_BINDING).ok().map(D1::new)
+    d1(env, DATABASE_BINDING)
 }
 
 /// The bucket of attachments, if the deployment has one.
@@ -133,7 +133,13 @@ pub fn store(env: &Env) -> Option<Store<D1, Option<R2>>> {
 /// The search index, if the deployment has one; it is of no use without the database it is of.
 pub fn search(env: &Env) -> Option<D1> {
     database(env)?;
-    env.d1(SEARCH_BINDING).ok().map(D1::new)
+    d1(env, SEARCH_BINDING)
+}
+
+fn d1(env: &Env, name: &str) -> Option<D1> {
+    get(env, name)
+        .filter(JsValue::is_object)
+        .map(JsValue::unchecked_into)
 }
 
 /// The objects runs live in.
