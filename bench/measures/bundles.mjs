@@ -14,7 +14,17 @@ const minified = (name) =>
   buildSync({ entryPoints: [bench(name)], bundle: true, minify: true, write: false, format: "esm", external: ["cloudflare:*"] })
     .outputFiles[0].text;
 
+const ourWasm = () => ({ name: "index_bg.wasm", contents: readFileSync(bench("../build/index_bg.wasm")), isWasm: true });
+const ourScript = (name) => ({ name, contents: readFileSync(bench("../build/index.js")) });
+const OUR_FLAGS = ["no_nodejs_compat", "no_nodejs_compat_v2"];
+
 const text = (name, value) => `(name = ${JSON.stringify(name)}, text = ${JSON.stringify(value)})`;
+
+/** What a Worker begins with that carries our wasm and does not use it. */
+const IDLE = {
+  compiled: 'import wasm from "./index_bg.wasm";globalThis.unused = wasm;',
+  started: 'import * as unused from "./index.js";globalThis.unused = unused;',
+};
 
 /** The Workers taken, each with its files, its objects and its bindings, in the terms of workerd's configuration. */
 export async function bundles(taken, upstreamUrl = "") {
@@ -28,16 +38,26 @@ export async function bundles(taken, upstreamUrl = "") {
       contender: named("io-bridge"),
       prefix: "/io-bridge",
       worker: {
-        modules: [
-          { name: "index.js", contents: readFileSync(bench("../build/index.js")) },
-          { name: "index_bg.wasm", contents: readFileSync(bench("../build/index_bg.wasm")), isWasm: true },
-        ],
+        modules: [ourScript("index.js"), ourWasm()],
         objects: [{ binding: "RUNS", className: "RunObject" }],
-        flags: ["no_nodejs_compat", "no_nodejs_compat_v2"],
+        flags: OUR_FLAGS,
         bindings: [text("OPENAI_API_KEY", "unused"), `(name = "AGENTS", json = ${JSON.stringify(agents)})`],
       },
     },
     { key: "trivial", label: "trivial JS Worker", worker: { modules: single(minified("workers/trivial.mjs")) } },
+    ...["compiled", "started"].map((how) => ({
+      key: `trivial, ${how}`,
+      label: `the same, with io-bridge's wasm ${how}`,
+      isPart: true,
+      worker: {
+        modules: [
+          { name: "main.js", contents: IDLE[how] + minified("workers/trivial.mjs") },
+          ...(how === "started" ? [ourScript("index.js")] : []),
+          ourWasm(),
+        ],
+        flags: OUR_FLAGS,
+      },
+    })),
     {
       key: "js-worker",
       label: "hand-written JS Worker",
@@ -67,7 +87,8 @@ export async function bundles(taken, upstreamUrl = "") {
 
 /** What each weighs, plain and gzipped. */
 export async function bundleSizes({ contenders: taken }) {
-  return (await bundles(taken)).map(({ key, label, worker }) => {
+  const whole = (await bundles(taken)).filter(({ isPart }) => !isPart);
+  return whole.map(({ key, label, worker }) => {
     const files = worker.modules.map(({ contents }) => Buffer.from(contents));
     const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
     return {

@@ -38,6 +38,16 @@ const axes = {
     },
     run: (_, prepared) => prepared,
   },
+  "runs the owner has had": {
+    points: [10, 100, 1000],
+    isStored: true,
+    async prepare(count, contender, server) {
+      const owner = randomUUID();
+      for (let at = 0; at < count; at += 1) await runToEnd(contender, server, SAY, { owner });
+      return { owner };
+    },
+    run: (_, prepared) => prepared,
+  },
   "declared tools": { points: [2, 10, 50, 250], run: (count) => ({ tools: tools(count) }) },
   "parallel runs": { points: [1, 4, 16, 64], isParallel: true, run: () => ({}) },
 };

@@ -1,5 +1,6 @@
 //! What every handler has, and the handlers of the service and its agents. Runs and threads have files of their own.
 
+use futures::future::LocalBoxFuture;
 use worker::{Env, Request};
 
 use super::RequestIds;
@@ -71,29 +72,31 @@ impl Call<'_> {
             return self.open_socket();
         }
         let principal = self.principal().await?;
-        match route {
-            Route::DescribeService => Ok(self.describe_service()),
-            Route::DescribeApi => self.describe_api(),
-            Route::ReadHealth => self.deep_health(principal).await,
-            Route::OpenSocket => self.open_socket(),
-            Route::StartRun => self.start_run(principal).await,
+        // Boxed, so that each is a function of its own: the platform compiles what is called, and no more.
+        let answering: LocalBoxFuture<'_, _> = match route {
+            Route::DescribeService => return Ok(self.describe_service()),
+            Route::DescribeApi => return self.describe_api(),
+            Route::OpenSocket => return self.open_socket(),
+            Route::ReadHealth => Box::pin(self.deep_health(principal)),
+            Route::StartRun => Box::pin(self.start_run(principal)),
             Route::PostResult { run_id, tool_call_id } => {
-                self.post_result(principal, run_id, tool_call_id).await
+                Box::pin(self.post_result(principal, run_id, tool_call_id))
             }
-            Route::ReadRun { run_id } => self.read_run(principal, run_id).await,
-            Route::FollowRun { run_id } => self.follow_run(principal, run_id).await,
-            Route::CancelRun { run_id } => self.cancel_run(principal, run_id).await,
-            Route::ListThreads => self.list_threads(principal).await,
-            Route::CreateThread => self.create_thread(principal).await,
-            Route::ReadThread { thread_id } => self.read_thread(principal, &thread_id).await,
-            Route::UpdateThread { thread_id } => self.update_thread(principal, &thread_id).await,
-            Route::DeleteThread { thread_id } => self.delete_thread(principal, &thread_id).await,
-            Route::ListMessages { thread_id } => self.list_messages(principal, thread_id).await,
-            Route::ExportThread { thread_id } => self.export_thread(principal, thread_id).await,
-            Route::EraseOwner { resource_id } => self.erase_owner(principal, resource_id).await,
-            Route::ListAgents => self.list_agents().await,
-            Route::ReadAgent { agent_id } => self.read_agent(&agent_id).await,
-        }
+            Route::ReadRun { run_id } => Box::pin(self.read_run(principal, run_id)),
+            Route::FollowRun { run_id } => Box::pin(self.follow_run(principal, run_id)),
+            Route::CancelRun { run_id } => Box::pin(self.cancel_run(principal, run_id)),
+            Route::ListThreads => Box::pin(self.list_threads(principal)),
+            Route::CreateThread => Box::pin(self.create_thread(principal)),
+            Route::ReadThread { thread_id } => Box::pin(self.read_thread(principal, thread_id)),
+            Route::UpdateThread { thread_id } => Box::pin(self.update_thread(principal, thread_id)),
+            Route::DeleteThread { thread_id } => Box::pin(self.delete_thread(principal, thread_id)),
+            Route::ListMessages { thread_id } => Box::pin(self.list_messages(principal, thread_id)),
+            Route::ExportThread { thread_id } => Box::pin(self.export_thread(principal, thread_id)),
+            Route::EraseOwner { resource_id } => Box::pin(self.erase_owner(principal, resource_id)),
+            Route::ListAgents => Box::pin(self.list_agents()),
+            Route::ReadAgent { agent_id } => Box::pin(self.read_agent(agent_id)),
+        };
+        answering.await
     }
 
     fn describe_service(&self) -> Answer {
@@ -123,10 +126,10 @@ impl Call<'_> {
         self.written(reply::agent_list(&agents, self.config.list_shape))
     }
 
-    async fn read_agent(&self, id: &AgentId) -> Result<Answer, ApiError> {
+    async fn read_agent(&self, id: AgentId) -> Result<Answer, ApiError> {
         let agent = self
             .config
-            .agent(Some(id))
+            .agent(Some(&id))
             .ok_or_else(ApiError::agent_not_found)?;
         self.written(reply::agent(&self.describe(&agent).await))
     }

@@ -120,13 +120,13 @@ impl Call<'_> {
     }
 
     /// `GET /threads/:threadId`
-    pub async fn read_thread(&self, principal: Option<Principal>, id: &ThreadId) -> Result<Answer, ApiError> {
+    pub async fn read_thread(&self, principal: Option<Principal>, id: ThreadId) -> Result<Answer, ApiError> {
         if let Some(keeper) = self.keeper()? {
-            return self.read_kept_thread(&keeper, principal, id).await;
+            return self.read_kept_thread(&keeper, principal, &id).await;
         }
         let store = self.store()?;
         let caller = self.caller(principal, ClientResource::Absent)?;
-        let detail = self.found(store.thread(id, caller.owner(), PlatformClock.now_ms()).await)?;
+        let detail = self.found(store.thread(&id, caller.owner(), PlatformClock.now_ms()).await)?;
         Ok(Answer::json(reply::thread(&detail.thread, &detail.active_runs)))
     }
 
@@ -134,16 +134,16 @@ impl Call<'_> {
     pub async fn update_thread(
         &self,
         principal: Option<Principal>,
-        id: &ThreadId,
+        id: ThreadId,
     ) -> Result<Answer, ApiError> {
         if let Some(keeper) = self.keeper()? {
-            return self.update_kept_thread(&keeper, principal, id).await;
+            return self.update_kept_thread(&keeper, principal, &id).await;
         }
         let store = self.store()?;
         let (patch, in_body) = thread_patch(&self.body(THREAD_BODY_MAX_BYTES).await?)?;
         let caller = self.caller(principal, in_body)?;
         let thread = store
-            .patch_thread(id, caller.owner(), &patch, PlatformClock.now_ms())
+            .patch_thread(&id, caller.owner(), &patch, PlatformClock.now_ms())
             .await;
         Ok(Answer::json(reply::thread(&self.found(thread)?, &[])))
     }
@@ -152,20 +152,20 @@ impl Call<'_> {
     pub async fn delete_thread(
         &self,
         principal: Option<Principal>,
-        id: &ThreadId,
+        id: ThreadId,
     ) -> Result<Answer, ApiError> {
         if let Some(keeper) = self.keeper()? {
-            return self.delete_kept_thread(&keeper, principal, id).await;
+            return self.delete_kept_thread(&keeper, principal, &id).await;
         }
         let store = self.store()?;
         let caller = self.caller(principal, ClientResource::Absent)?;
         self.found(
             store
-                .delete_thread(id, caller.owner(), PlatformClock.now_ms())
+                .delete_thread(&id, caller.owner(), PlatformClock.now_ms())
                 .await,
         )?;
         if let Some(index) = self.search_index()
-            && let Err(error) = index.forget_thread(id).await
+            && let Err(error) = index.forget_thread(&id).await
         {
             self.index_failed(&error);
         }
