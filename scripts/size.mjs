@@ -7,7 +7,7 @@ import { fail, root } from "./tools.mjs";
 
 // What we want, and what stops the build: growth nobody decided on.
 const goalBytes = 450 * 1024;
-const limitBytes = 800 * 1024;
+const limitBytes = 735 * 1024;
 const files = ["index_bg.wasm", "index.js"];
 
 const kib = (bytes) => `${(bytes / 1024).toFixed(1).padStart(8)} KiB`;
