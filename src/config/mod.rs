@@ -318,50 +318,65 @@ fn cors_origins(vars: Variables<'_>) -> Result<Option<Vec<String>>, ConfigError>
 }
 
 fn limits(vars: Variables<'_>) -> Result<Limits, ConfigError> {
-    let default = Limits::default();
     // The platform refuses bodies over 100 MB, and an isolate has 128 MB for the body and all that is made of it.
     let body_most = 32 * MIB;
-    Ok(Limits {
-        run_body_max_bytes: vars.count("RUN_BODY_MAX_BYTES", default.run_body_max_bytes, 1..=body_most)?,
-        result_body_max_bytes: vars.count(
-            "RESULT_BODY_MAX_BYTES",
-            default.result_body_max_bytes,
+    let mut limits = Limits::default();
+    for (name, limit, range) in [
+        (
+            "RUN_BODY_MAX_BYTES",
+            &mut limits.run_body_max_bytes,
             1..=body_most,
-        )?,
-        messages_max_count: vars.count("MESSAGES_MAX_COUNT", default.messages_max_count, 1..=100_000)?,
-        tools_max_count: vars.count("TOOLS_MAX_COUNT", default.tools_max_count, 1..=10_000)?,
-        json_max_depth: vars.count("JSON_MAX_DEPTH", default.json_max_depth, 8..=JSON_MAX_DEPTH)?,
-        schema_max_bytes: vars.count("SCHEMA_MAX_BYTES", default.schema_max_bytes, 1..=body_most)?,
-        schema_max_depth: vars.count("SCHEMA_MAX_DEPTH", default.schema_max_depth, 1..=JSON_MAX_DEPTH)?,
-        id_max_bytes: vars.count("ID_MAX_BYTES", default.id_max_bytes, 16..=ID_MAX_BYTES)?,
-        headers_max_bytes: vars.count("HEADERS_MAX_BYTES", default.headers_max_bytes, 1024..=128 * 1024)?,
-        results_per_call_max_count: vars.count(
+        ),
+        (
+            "RESULT_BODY_MAX_BYTES",
+            &mut limits.result_body_max_bytes,
+            1..=body_most,
+        ),
+        ("MESSAGES_MAX_COUNT", &mut limits.messages_max_count, 1..=100_000),
+        ("TOOLS_MAX_COUNT", &mut limits.tools_max_count, 1..=10_000),
+        ("JSON_MAX_DEPTH", &mut limits.json_max_depth, 8..=JSON_MAX_DEPTH),
+        ("SCHEMA_MAX_BYTES", &mut limits.schema_max_bytes, 1..=body_most),
+        (
+            "SCHEMA_MAX_DEPTH",
+            &mut limits.schema_max_depth,
+            1..=JSON_MAX_DEPTH,
+        ),
+        ("ID_MAX_BYTES", &mut limits.id_max_bytes, 16..=ID_MAX_BYTES),
+        (
+            "HEADERS_MAX_BYTES",
+            &mut limits.headers_max_bytes,
+            1024..=128 * 1024,
+        ),
+        (
             "RESULTS_PER_CALL_MAX_COUNT",
-            default.results_per_call_max_count,
+            &mut limits.results_per_call_max_count,
             1..=10_000,
-        )?,
-        socket_frames_max_count: vars.count(
+        ),
+        (
             "SOCKET_FRAMES_MAX_COUNT",
-            default.socket_frames_max_count,
+            &mut limits.socket_frames_max_count,
             1..=1_000_000,
-        )?,
-        concurrent_runs_max_count: vars.count(
+        ),
+        (
             "CONCURRENT_RUNS_MAX_COUNT",
-            default.concurrent_runs_max_count,
+            &mut limits.concurrent_runs_max_count,
             0..=100_000,
-        )?,
-        tokens_per_day_max_count: vars.count(
+        ),
+        (
             "TOKENS_PER_DAY_MAX_COUNT",
-            default.tokens_per_day_max_count,
+            &mut limits.tokens_per_day_max_count,
             0..=COUNT_MOST,
-        )?,
-        stored_max_bytes: vars.count("STORED_MAX_BYTES", default.stored_max_bytes, 0..=COUNT_MOST)?,
-        attachment_max_bytes: vars.count(
+        ),
+        ("STORED_MAX_BYTES", &mut limits.stored_max_bytes, 0..=COUNT_MOST),
+        (
             "ATTACHMENT_MAX_BYTES",
-            default.attachment_max_bytes,
+            &mut limits.attachment_max_bytes,
             0..=body_most,
-        )?,
-    })
+        ),
+    ] {
+        *limit = vars.count(name, *limit, range)?;
+    }
+    Ok(limits)
 }
 
 #[cfg(test)]
