@@ -31,23 +31,25 @@ export async function bundles(taken, upstreamUrl = "") {
   const upstream = text("UPSTREAM", upstreamUrl);
   const agents = JSON.stringify({ bench: { provider: "openai", model: "stub-1", baseUrl: `${upstreamUrl}/v1` } });
   const single = (contents) => [{ name: "index.js", contents }];
+  const ours = {
+    modules: [ourScript("index.js"), ourWasm()],
+    objects: [{ binding: "RUNS", className: "RunObject" }],
+    flags: OUR_FLAGS,
+    bindings: [text("OPENAI_API_KEY", "unused"), `(name = "AGENTS", json = ${JSON.stringify(agents)})`],
+  };
   const all = [
+    { key: "io-bridge", label: "io-bridge", contender: named("io-bridge"), prefix: "/io-bridge", worker: ours },
     {
-      key: "io-bridge",
-      label: "io-bridge",
-      contender: named("io-bridge"),
+      key: "io-bridge, silent",
+      label: "io-bridge with LOG_LEVEL error",
+      isPart: true,
       prefix: "/io-bridge",
-      worker: {
-        modules: [ourScript("index.js"), ourWasm()],
-        objects: [{ binding: "RUNS", className: "RunObject" }],
-        flags: OUR_FLAGS,
-        bindings: [text("OPENAI_API_KEY", "unused"), `(name = "AGENTS", json = ${JSON.stringify(agents)})`],
-      },
+      worker: { ...ours, bindings: [...ours.bindings, text("LOG_LEVEL", "error")] },
     },
     { key: "trivial", label: "trivial JS Worker", worker: { modules: single(minified("workers/trivial.mjs")) } },
     ...["compiled", "started"].map((how) => ({
       key: `trivial, ${how}`,
-      label: `the same, with io-bridge's wasm ${how}`,
+      label: `trivial JS Worker, with io-bridge's wasm ${how}`,
       isPart: true,
       worker: {
         modules: [

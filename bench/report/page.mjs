@@ -79,14 +79,16 @@ ${sections(results, "paced")}
 
 ## Front-end tools
 
-The model calls a tool of the browser's. With io-bridge the result is POSTed into the run that waits, and the same stream goes
-on; the others end their answer and are asked again (AI Chat: over its open socket).
+The model calls a tool of the browser's. With io-bridge, and with the Worker in an object, the result is POSTed into the run
+that waits, and the same stream goes on; the others end their answer and are asked again (AI Chat: over its open socket).
 
 ${sections(results, "tool-loop")}
 
 ## Cold start and size
 
-${size.coldRounds} fresh processes each. Workers start in plain \`workerd serve\`.
+${size.coldRounds} fresh processes each. Workers start in plain \`workerd serve\`. The trivial Worker that carries our wasm, compiled but not
+used, or started, shows what its size alone costs. With \`LOG_LEVEL\` \`error\` nothing is logged: for the first line a process
+logs, workerd loads what formats lines.
 
 ${sections(results, "cold-start", "bundles")}
 
