@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fail, isInstalled, releaseFlags, root, run, wasmBindgen, which, workerBuild } from "./tools.mjs";
+import { fail, isInstalled, root, run, wasmBindgen, which, workerBuild } from "./tools.mjs";
 
 const isForTests = process.argv.includes("--test-commands");
 const folder = isForTests ? "build-test" : "build";
@@ -63,7 +63,7 @@ function build() {
     const cargoOptions = [".", "--features", "test-commands"];
     return run("worker-build", ["--dev", "--out-dir", folder, ...cargoOptions], toolAddresses());
   }
-  run("worker-build", ["--release"], { ...toolAddresses(), CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS: releaseFlags });
+  run("worker-build", ["--release"], toolAddresses());
   refuseUnwantedCode();
   // worker-build keeps the function names, an eighth of the size.
   run("wasm-opt", [wasm, "--strip-debug", "--strip-producers", "--all-features", "-o", wasm]);

@@ -6,7 +6,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fail, output, releaseFlags, root, run, which } from "./tools.mjs";
+import { fail, output, root, run, which } from "./tools.mjs";
 
 const TOLERANCE = 0.03;
 const crate = join(root, "bench", "instructions");
@@ -25,9 +25,7 @@ if (!which("valgrind")) {
   console.log("instructions are not counted: valgrind is not here (Debian's package `valgrind`).");
   process.exit(0);
 }
-run("cargo", ["build", "--release", "--locked", "--manifest-path", join(crate, "Cargo.toml"), "--target-dir", join(root, "target", "instructions")], {
-  RUSTFLAGS: releaseFlags,
-});
+run("cargo", ["build", "--release", "--locked", "--manifest-path", join(crate, "Cargo.toml"), "--target-dir", join(root, "target", "instructions")]);
 const compiler = `${output("rustc", ["--version"]).split(" ")[1]} ${process.arch}`;
 const counts = Object.fromEntries(output(binary, []).split("\n").map((name) => [name, count(name)]));
 

@@ -14,13 +14,6 @@ const cargoBin = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "bin"
 /** Node 22 and wrangler come from `node_modules`, the Rust tools from cargo's own folder. */
 export const path = [join(root, "node_modules", ".bin"), cargoBin, process.env.PATH].join(delimiter);
 
-/**
- * What the released Worker's compiler is told beside Cargo.toml. Functions that are marked for inlining are copied into
- * their callers only while they are short: a tenth of the size, and instructions within their tolerance, which
- * `make instructions` counts under the same flags.
- */
-export const releaseFlags = "-C llvm-args=-inlinehint-threshold=100";
-
 /** Ends the script with one sentence. */
 export function fail(sentence) {
   console.error(`\nio-bridge: ${sentence}`);

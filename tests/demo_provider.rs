@@ -462,7 +462,7 @@ fn words_are_the_tokens() {
         ]
     );
     let counts = pieces(&limited).into_iter().find_map(|piece| match piece.event {
-        Ok(ModelEvent::Usage(usage)) => Some(usage),
+        Ok(ModelEvent::Usage(usage)) => Some(*usage),
         _ => None,
     });
     let expected = TokenUsage {

@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use crate::protocol::event::{Event, EventKind, PROTOCOL_VERSION, RunFinished};
+use crate::protocol::json_cursor::write_text;
 
 /// The comment sent while nothing else is. Source: contract 2.4.
 pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
@@ -25,13 +26,13 @@ pub fn encode_json(event: &Event, out: &mut Vec<u8>) {
         Event::TextMessageContent { message_id, delta } => {
             // Nearly every event is one of these: the constant part is one copy.
             out.extend_from_slice(br#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"#);
-            value(out, message_id.as_str());
+            write_text(message_id.as_str(), out);
             member(out, r#","delta":"#, delta);
         }
         Event::RunStarted { thread_id, run_id } => {
             open(out, event.kind());
-            member(out, r#","threadId":"#, thread_id);
-            member(out, r#","runId":"#, run_id);
+            member(out, r#","threadId":"#, thread_id.as_str());
+            member(out, r#","runId":"#, run_id.as_str());
             member(out, r#","protocolVersion":"#, PROTOCOL_VERSION);
         }
         Event::RunFinished(finished) => {
@@ -49,17 +50,17 @@ pub fn encode_json(event: &Event, out: &mut Vec<u8>) {
         }
         Event::TextMessageStart { message_id } => {
             open(out, event.kind());
-            member(out, r#","messageId":"#, message_id);
+            member(out, r#","messageId":"#, message_id.as_str());
             member(out, r#","role":"#, "assistant");
         }
         Event::ReasoningMessageStart { message_id } => {
             open(out, event.kind());
-            member(out, r#","messageId":"#, message_id);
+            member(out, r#","messageId":"#, message_id.as_str());
             member(out, r#","role":"#, "reasoning");
         }
         Event::ReasoningMessageContent { message_id, delta } => {
             open(out, event.kind());
-            member(out, r#","messageId":"#, message_id);
+            member(out, r#","messageId":"#, message_id.as_str());
             member(out, r#","delta":"#, delta);
         }
         Event::TextMessageEnd { message_id }
@@ -67,7 +68,7 @@ pub fn encode_json(event: &Event, out: &mut Vec<u8>) {
         | Event::ReasoningMessageEnd { message_id }
         | Event::ReasoningEnd { message_id } => {
             open(out, event.kind());
-            member(out, r#","messageId":"#, message_id);
+            member(out, r#","messageId":"#, message_id.as_str());
         }
         Event::ToolCallStart {
             tool_call_id,
@@ -75,18 +76,18 @@ pub fn encode_json(event: &Event, out: &mut Vec<u8>) {
             parent_message_id,
         } => {
             open(out, event.kind());
-            member(out, r#","toolCallId":"#, tool_call_id);
+            member(out, r#","toolCallId":"#, tool_call_id.as_str());
             member(out, r#","toolCallName":"#, tool_call_name);
-            member(out, r#","parentMessageId":"#, parent_message_id);
+            member(out, r#","parentMessageId":"#, parent_message_id.as_str());
         }
         Event::ToolCallArgs { tool_call_id, delta } => {
             open(out, event.kind());
-            member(out, r#","toolCallId":"#, tool_call_id);
+            member(out, r#","toolCallId":"#, tool_call_id.as_str());
             member(out, r#","delta":"#, delta);
         }
         Event::ToolCallEnd { tool_call_id } => {
             open(out, event.kind());
-            member(out, r#","toolCallId":"#, tool_call_id);
+            member(out, r#","toolCallId":"#, tool_call_id.as_str());
         }
         Event::ToolCallResult {
             message_id,
@@ -94,8 +95,8 @@ pub fn encode_json(event: &Event, out: &mut Vec<u8>) {
             content,
         } => {
             open(out, event.kind());
-            member(out, r#","messageId":"#, message_id);
-            member(out, r#","toolCallId":"#, tool_call_id);
+            member(out, r#","messageId":"#, message_id.as_str());
+            member(out, r#","toolCallId":"#, tool_call_id.as_str());
             member(out, r#","content":"#, content);
             member(out, r#","role":"#, "tool");
         }
@@ -104,17 +105,17 @@ pub fn encode_json(event: &Event, out: &mut Vec<u8>) {
 }
 
 fn run_finished(out: &mut Vec<u8>, finished: &RunFinished) {
-    member(out, r#","threadId":"#, &finished.thread_id);
-    member(out, r#","runId":"#, &finished.run_id);
+    member(out, r#","threadId":"#, finished.thread_id.as_str());
+    member(out, r#","runId":"#, finished.run_id.as_str());
     // The schema has no `result: null`.
     if let Some(result) = finished.result.as_ref().filter(|result| !result.is_null()) {
-        member(out, r#","result":"#, result);
+        json_member(out, r#","result":"#, result);
     }
     if let Some(outcome) = &finished.outcome {
-        member(out, r#","outcome":"#, outcome);
+        json_member(out, r#","outcome":"#, outcome);
     }
     if !finished.usage.is_empty() {
-        member(out, r#","usage":"#, &finished.usage);
+        json_member(out, r#","usage":"#, &finished.usage);
     }
 }
 
@@ -124,14 +125,15 @@ fn open(out: &mut Vec<u8>, kind: EventKind) {
     out.push(b'"');
 }
 
-fn member<T: Serialize + ?Sized>(out: &mut Vec<u8>, key: &str, member: &T) {
+fn member(out: &mut Vec<u8>, key: &str, text: &str) {
     out.extend_from_slice(key.as_bytes());
-    value(out, member);
+    write_text(text, out);
 }
 
-fn value<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+fn json_member<T: Serialize + ?Sized>(out: &mut Vec<u8>, key: &str, member: &T) {
+    out.extend_from_slice(key.as_bytes());
     // Writing to memory cannot fail, and no type here refuses to be serialised.
-    let _ = serde_json::to_writer(out, value);
+    let _ = serde_json::to_writer(out, member);
 }
 
 #[cfg(test)]

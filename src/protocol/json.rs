@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::json_cursor::plain_end;
+
 /// Deepest nesting accepted; the parser's own limit, checked first so that the answer can name it.
 pub const JSON_MAX_DEPTH: usize = 127;
 
@@ -63,37 +65,41 @@ enum Escapes {
 }
 
 fn scan(text: &str, max_depth: usize) -> Result<Escapes, JsonFault> {
+    let bytes = text.as_bytes();
     let (mut depth, mut value_count) = (0usize, 0usize);
-    let (mut in_string, mut escaped) = (false, false);
+    let (mut at, mut in_string) = (0, false);
     let mut escapes = Escapes::Plain;
-    for byte in text.bytes() {
-        if escaped {
-            escaped = false;
-            if byte == b'u' {
-                escapes = Escapes::Units;
-            }
-        } else if in_string {
-            escaped = byte == b'\\';
-            in_string = byte != b'"';
-        } else {
-            match byte {
-                b'"' => in_string = true,
-                b'[' | b'{' => {
-                    depth += 1;
-                    value_count += 1;
+    loop {
+        if in_string {
+            at = plain_end(bytes, at);
+        }
+        let Some(byte) = bytes.get(at) else {
+            return Ok(escapes);
+        };
+        at += 1;
+        match byte {
+            b'"' => in_string = !in_string,
+            b'\\' if in_string => {
+                if bytes.get(at) == Some(&b'u') {
+                    escapes = Escapes::Units;
                 }
-                b']' | b'}' => depth = depth.saturating_sub(1),
-                b',' => value_count += 1,
-                _ => {}
+                at += 1;
             }
-            if depth > max_depth {
-                return Err(JsonFault::TooDeep);
-            } else if value_count > JSON_MAX_VALUE_COUNT {
-                return Err(JsonFault::TooManyValues);
+            _ if in_string => {}
+            b'[' | b'{' => {
+                depth += 1;
+                value_count += 1;
             }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' => value_count += 1,
+            _ => {}
+        }
+        if depth > max_depth {
+            return Err(JsonFault::TooDeep);
+        } else if value_count > JSON_MAX_VALUE_COUNT {
+            return Err(JsonFault::TooManyValues);
         }
     }
-    Ok(escapes)
 }
 
 /// Replaces each `\uD800`-`\uDFFF` escape that has no partner by `\ufffd`, so that the text parses and whatever is

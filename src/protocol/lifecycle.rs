@@ -5,11 +5,11 @@
 
 use std::collections::HashSet;
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, Outcome, RunFinished};
 use super::id::{MessageId, RunId, ThreadId, ToolCallId};
+use super::json_cursor;
 
 /// Which guarantee an event would break. Source: contract 2.4, "Lifecycle guarantees".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
@@ -446,7 +446,7 @@ impl Lifecycle {
 
     fn end_call(&mut self, id: &ToolCallId) -> Result<(), LifecycleFault> {
         let call = self.open_call(id)?;
-        let is_json = || serde_json::from_str::<IgnoredAny>(&call.arguments).is_ok();
+        let is_json = || json_cursor::is_json(&call.arguments);
         require(call.is_live || is_json(), LifecycleFault::ArgumentsNotJson)?;
         self.call = None;
         Ok(())

@@ -2,7 +2,6 @@
 
 pub mod agent;
 pub mod base64;
-mod by_name;
 pub mod decode;
 pub mod event;
 pub mod forwarded_props;
@@ -13,6 +12,7 @@ mod input_decode;
 #[cfg(test)]
 mod input_tests;
 pub mod json;
+pub mod json_cursor;
 pub mod lifecycle;
 pub mod message;
 mod message_decode;

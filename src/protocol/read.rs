@@ -14,8 +14,6 @@ use serde::de::{
 use serde::{Serialize, forward_to_deserialize_any};
 use serde_json::{Map, Number, Value, map};
 
-use super::by_name::ByName;
-
 /// Why a JSON value is not of a type; in the words of serde.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -35,17 +33,6 @@ pub fn from_text<T: Deserialize<'static>>(text: &str) -> Result<T, Mismatch> {
 /// [`Mismatch`]
 pub fn from_value<T: Deserialize<'static>>(value: Value) -> Result<T, Mismatch> {
     T::deserialize(Reader(value))
-}
-
-/// Reads a type that borrows from its text, without a tree; for what is read once per token.
-///
-/// # Errors
-/// What `serde_json` found.
-pub fn borrowed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
-    let mut from = serde_json::Deserializer::from_str(text);
-    let value = T::deserialize(ByName(&mut from))?;
-    from.end()?;
-    Ok(value)
 }
 
 /// The tree of a type of ours, by way of its text: so each type has one writer.

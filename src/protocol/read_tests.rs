@@ -111,35 +111,3 @@ fn a_text_that_is_no_json_is_named_by_its_place() {
     let expected = "key must be a string at line 2 column 2";
     assert_eq!(fault, Err(expected.to_owned()));
 }
-
-#[derive(Debug, PartialEq, Deserialize)]
-struct Borrowing<'a> {
-    text: &'a str,
-    #[serde(borrow)]
-    inner: Option<Vec<Borrowing<'a>>>,
-    number: f64,
-    any: Option<Value>,
-}
-
-#[test]
-fn a_text_is_borrowed_from_and_its_structs_are_read_by_name() {
-    let text =
-        r#"{"text":"a","unknown":[{}],"number":1.5,"any":{"n":1.0},"inner":[{"number":-2,"text":"b"}]}"#;
-    let expected = Borrowing {
-        text: "a",
-        inner: Some(vec![Borrowing {
-            text: "b",
-            inner: None,
-            number: -2.0,
-            any: None,
-        }]),
-        number: 1.5,
-        any: serde_json::from_str(r#"{"n":1.0}"#).ok(),
-    };
-    assert_eq!(borrowed::<Borrowing<'_>>(text).ok(), Some(expected));
-    let fault = |text| borrowed::<Borrowing<'_>>(text).map_err(|fault| fault.to_string());
-    let list = "invalid type: sequence, expected struct Borrowing at line 1 column 0";
-    assert_eq!(fault(r#"["a",null,1.5,null]"#), Err(list.to_owned()));
-    let more = "trailing characters at line 1 column 25";
-    assert_eq!(fault(r#"{"text":"a","number":1} x"#), Err(more.to_owned()));
-}

@@ -10,6 +10,7 @@ pub mod google;
 pub mod mastra;
 pub mod openai_chat;
 pub mod openai_responses;
+pub mod payload;
 mod refusal;
 pub mod sse_answer;
 pub mod table;
@@ -131,7 +132,7 @@ pub enum ModelEvent {
     /// Opaque state of the vendor that must go back with this assistant message (signatures, encrypted reasoning).
     VendorState(Value),
     /// Token counts of this call.
-    Usage(TokenUsage),
+    Usage(Box<TokenUsage>),
     /// Why the answer ended. At most one; the last of them counts.
     Finish(FinishReason),
 }

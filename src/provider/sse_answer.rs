@@ -17,7 +17,7 @@ pub trait SseAnswer {
     /// (B020) but may be a mark, see [`Self::take_done`]. The type is read from the payload: proxies drop the event name.
     ///
     /// # Errors
-    /// [`NOT_A_PAYLOAD`], or the failure the payload tells of.
+    /// [`NOT_A_PAYLOAD`], and then nothing of it was taken; or the failure the payload tells of.
     fn take(&mut self, payload: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError>;
 
     /// Takes the mark `[DONE]`, which most of these wire formats do not have.
@@ -146,10 +146,22 @@ fn take<A: SseAnswer>(answer: &mut A, data: &str, events: &mut Vec<ModelEvent>) 
     match data.trim_ascii() {
         "" => Ok(()),
         "[DONE]" => answer.take_done(events),
-        payload => match heal_surrogates(payload) {
-            Cow::Borrowed(payload) => answer.take(payload, events),
-            Cow::Owned(healed) => answer.take(&healed, events),
+        payload => match answer.take(payload, events) {
+            Err(NOT_A_PAYLOAD) => take_healed(answer, payload, events),
+            taken => taken,
         },
+    }
+}
+
+/// Some proxies cut texts within a surrogate pair: each half is a character we do not know, and no broken payload.
+fn take_healed<A: SseAnswer>(
+    answer: &mut A,
+    payload: &str,
+    events: &mut Vec<ModelEvent>,
+) -> Result<(), ProviderError> {
+    match heal_surrogates(payload) {
+        Cow::Borrowed(_) => Err(NOT_A_PAYLOAD),
+        Cow::Owned(healed) => answer.take(&healed, events),
     }
 }
 

@@ -5,6 +5,7 @@
 //! the rules. Source: known faults B021 to B037.
 
 use super::{FinishReason, ModelEvent, ProviderError};
+use crate::protocol::json_cursor::is_json;
 
 /// What one delta says about a call. Absent and empty members are the same.
 #[derive(Debug, Clone, Copy, Default)]
@@ -290,10 +291,7 @@ impl Call {
         if self.name.is_empty() {
             return Some(ToolCallFault::Nameless);
         }
-        let is_object = || {
-            self.progress.is_complete
-                && serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
-        };
+        let is_object = || self.progress.is_complete && is_json(&self.arguments);
         (!self.arguments.is_empty() && !is_object()).then_some(ToolCallFault::NotAnObject)
     }
 

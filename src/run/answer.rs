@@ -256,7 +256,11 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         loop {
             let step = self.next_events(&mut source, &mut events).await?;
             for event in events.drain(..) {
-                self.take(event, answer, live).await?;
+                // Nearly every event is text, which never waits.
+                match event {
+                    ModelEvent::Text(delta) => self.take_text(delta, answer, live)?,
+                    event => self.take(event, answer, live).await?,
+                }
             }
             let now_ms = self.pace.now_ms();
             if self.emitter.has_output() && self.counts.first_output_ms.is_none() {
@@ -314,6 +318,19 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         }
     }
 
+    fn take_text(
+        &mut self,
+        delta: String,
+        answer: &mut ModelAnswer,
+        live: &mut LiveCalls,
+    ) -> Result<(), Halt> {
+        answer.text.push_str(&delta);
+        if !live.hold_text(&delta) {
+            self.emitter.text(delta)?;
+        }
+        Ok(())
+    }
+
     async fn take(
         &mut self,
         event: ModelEvent,
@@ -321,12 +338,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         live: &mut LiveCalls,
     ) -> Result<(), Halt> {
         match event {
-            ModelEvent::Text(delta) => {
-                answer.text.push_str(&delta);
-                if !live.hold_text(&delta) {
-                    self.emitter.text(delta)?;
-                }
-            }
+            ModelEvent::Text(delta) => self.take_text(delta, answer, live)?,
             ModelEvent::TextEnd => self.emitter.end_text()?,
             ModelEvent::Reasoning(delta) => {
                 if plan::emits_reasoning(&self.setup) && !live.hold_reasoning(&delta) {

@@ -5,6 +5,7 @@ use super::answer::{AnsweredCall, CallState, ModelAnswer};
 use super::halt::Halt;
 use super::ports::{EventSink, Ports};
 use crate::config::agents::{FrontendTools, ToolCallStreaming};
+use crate::protocol::json_cursor::is_json;
 use crate::protocol::tool::{ToolCall, ToolResult};
 use crate::tool::toolbox::ToolOwner;
 
@@ -216,7 +217,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         if let Some(fault) = fault {
             self.known_results.push((call.id.clone(), fault));
         }
-        let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_ok();
+        let is_json = is_json(&call.arguments);
         if !is_json {
             call.arguments = "{}".to_owned();
         }

@@ -109,7 +109,7 @@ pub fn said(request: &ModelRequest) -> Vec<Said> {
                 let (name, arguments) = open_call.take().unwrap();
                 said.push(Said::Call(name, serde_json::from_str(&arguments).unwrap()));
             }
-            (Ok(ModelEvent::Usage(counts)), _) => assert_eq!(usage.replace(counts), None),
+            (Ok(ModelEvent::Usage(counts)), _) => assert_eq!(usage.replace(*counts), None),
             (Ok(ModelEvent::Finish(reason)), _) => {
                 assert!(usage.is_some() && open_call.is_none());
                 said.push(Said::Finish(reason));

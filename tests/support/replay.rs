@@ -135,7 +135,7 @@ impl Answer {
                     ended.push(*slot);
                 }
                 ModelEvent::Usage(usage) => {
-                    assert_eq!(answer.usage.replace(usage.clone()), None, "two usages");
+                    assert_eq!(answer.usage.replace(TokenUsage::clone(usage)), None, "two usages");
                 }
                 ModelEvent::Finish(finish) => {
                     assert_eq!(answer.finish.replace(*finish), None, "two finish reasons");

@@ -1,86 +1,79 @@
 //! AG-UI events, as far as they are read.
 
-use serde::Deserialize;
 use serde_json::Value;
 
+use super::super::payload::payload;
 use super::super::wire_text::Text;
 use crate::protocol::event::TokenUsage;
 
 /// What every event has.
-#[derive(Deserialize)]
+#[derive(Default)]
 pub(super) struct Head<'a> {
-    #[serde(rename = "type", borrow, default)]
     pub kind: Text<'a>,
 }
 
+payload!(Head<'a>: "type" => kind);
+
 /// `TEXT_MESSAGE_*`, `REASONING_MESSAGE_*`
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 pub(super) struct Message<'a> {
-    #[serde(borrow, default)]
     pub message_id: Text<'a>,
-    #[serde(borrow, default)]
     pub role: Text<'a>,
-    #[serde(borrow, default)]
     pub delta: Text<'a>,
 }
+
+payload!(Message<'a>: "messageId" => message_id, "role" => role, "delta" => delta);
 
 /// `TOOL_CALL_*` but `TOOL_CALL_RESULT`
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 pub(super) struct Call<'a> {
-    #[serde(borrow, default)]
     pub tool_call_id: Text<'a>,
-    #[serde(borrow, default)]
     pub tool_call_name: Text<'a>,
-    #[serde(borrow, default)]
     pub parent_message_id: Text<'a>,
-    #[serde(borrow, default)]
     pub delta: Text<'a>,
 }
 
+payload!(Call<'a>: "toolCallId" => tool_call_id, "toolCallName" => tool_call_name, "parentMessageId" => parent_message_id, "delta" => delta);
+
 /// `TOOL_CALL_RESULT`
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 pub(super) struct CallResult<'a> {
-    #[serde(borrow, default)]
     pub tool_call_id: Text<'a>,
     /// A list of parts is the text of its text parts.
-    #[serde(borrow, default)]
     pub content: Text<'a>,
 }
 
+payload!(CallResult<'a>: "toolCallId" => tool_call_id, "content" => content);
+
 /// `RUN_FINISHED`
-#[derive(Deserialize)]
+#[derive(Default)]
 pub(super) struct Finished {
-    #[serde(default)]
     pub result: Value,
-    #[serde(default)]
     pub outcome: Option<Outcome>,
-    #[serde(default)]
     usage: Option<Vec<Usage>>,
 }
 
+payload!(Finished: "result" => result, "outcome" => outcome, "usage" => usage);
+
 /// How a run ended.
-#[derive(Deserialize)]
+#[derive(Default)]
 pub(super) struct Outcome {
-    #[serde(rename = "type", default)]
     pub kind: Value,
-    #[serde(default)]
     pub interrupts: Option<Vec<Interrupt>>,
 }
 
+payload!(Outcome: "type" => kind, "interrupts" => interrupts);
+
 /// Something the agent wants to be asked of a person.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 pub(super) struct Interrupt {
-    #[serde(default)]
     pub tool_call_id: Option<String>,
 }
 
+payload!(Interrupt: "toolCallId" => tool_call_id);
+
 /// Token counts of one model.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 struct Usage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
@@ -88,6 +81,8 @@ struct Usage {
     cached_input_tokens: Option<u64>,
     cache_write_input_tokens: Option<u64>,
 }
+
+payload!(Usage: "inputTokens" => input_tokens, "outputTokens" => output_tokens, "reasoningTokens" => reasoning_tokens, "cachedInputTokens" => cached_input_tokens, "cacheWriteInputTokens" => cache_write_input_tokens);
 
 impl Finished {
     /// The counts of all models the agent asked.
@@ -112,10 +107,10 @@ impl Finished {
 }
 
 /// `RUN_ERROR`
-#[derive(Deserialize)]
+#[derive(Default)]
 pub(super) struct Failed<'a> {
-    #[serde(borrow, default)]
     pub message: Text<'a>,
-    #[serde(borrow, default)]
     pub code: Text<'a>,
 }
+
+payload!(Failed<'a>: "message" => message, "code" => code);

@@ -5,14 +5,13 @@
 
 use std::collections::HashSet;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::super::payload::Member;
 use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::upstream_ids::UpstreamIds;
-use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
+use super::super::{FinishReason, ModelEvent, ProviderError, payload, refusal};
 use super::event::{Call, CallResult, Failed, Finished, Head, Message};
-use crate::protocol::read;
 use crate::protocol::tool::ToolResult;
 use crate::protocol::tool_result;
 
@@ -47,35 +46,35 @@ struct StepCall {
 }
 
 impl SseAnswer for Answer {
-    fn take(&mut self, payload: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
-        let head: Head<'_> = read(payload)?;
+    fn take(&mut self, event: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        let head: Head<'_> = read(event)?;
         let kind = &*head.kind.0;
         if kind != "TOOL_CALL_CHUNK" {
             self.end_chunked_call(events);
         }
         match kind {
-            "TEXT_MESSAGE_START" => self.start_text(&read(payload)?, events),
-            "TEXT_MESSAGE_CONTENT" => self.take_text(&read(payload)?, events),
-            "TEXT_MESSAGE_CHUNK" => self.take_text_chunk(read(payload)?, events),
-            "TEXT_MESSAGE_END" => self.end_text(&read(payload)?, events),
+            "TEXT_MESSAGE_START" => self.start_text(&read(event)?, events),
+            "TEXT_MESSAGE_CONTENT" => self.take_text(&read(event)?, events),
+            "TEXT_MESSAGE_CHUNK" => self.take_text_chunk(read(event)?, events),
+            "TEXT_MESSAGE_END" => self.end_text(&read(event)?, events),
             "REASONING_MESSAGE_CONTENT" | "REASONING_MESSAGE_CHUNK" | "THINKING_TEXT_MESSAGE_CONTENT" => {
-                self.take_reasoning(read(payload)?, events);
+                self.take_reasoning(read(event)?, events);
             }
-            "TOOL_CALL_START" => drop(self.announce(&read(payload)?, events)),
-            "TOOL_CALL_ARGS" => self.take_arguments(&read(payload)?, events),
-            "TOOL_CALL_CHUNK" => self.take_call_chunk(read(payload)?, events),
+            "TOOL_CALL_START" => drop(self.announce(&read(event)?, events)),
+            "TOOL_CALL_ARGS" => self.take_arguments(&read(event)?, events),
+            "TOOL_CALL_CHUNK" => self.take_call_chunk(read(event)?, events),
             "TOOL_CALL_END" => {
-                let call: Call<'_> = read(payload)?;
+                let call: Call<'_> = read(event)?;
                 self.end_call(&call.tool_call_id.0, events);
             }
             "TOOL_CALL_RESULT" => {
-                let result: CallResult<'_> = read_once(payload)?;
+                let result: CallResult<'_> = read(event)?;
                 let content = tool_result::success(Value::from(&*result.content.0));
                 self.answer(&result.tool_call_id.0, content, events);
             }
             "STEP_STARTED" | "STEP_FINISHED" => self.is_step_over = self.open_text.is_none(),
-            "RUN_FINISHED" => self.finish(&read_once(payload)?, events)?,
-            "RUN_ERROR" => return Err(failure(&read_once(payload)?)),
+            "RUN_FINISHED" => self.finish(&read(event)?, events)?,
+            "RUN_ERROR" => return Err(failure(&read(event)?)),
             // State, activities, snapshots, what applications tell each other, and what is yet unknown.
             _ => {}
         }
@@ -243,7 +242,11 @@ impl Answer {
             call.end(events);
         }
         let is_asking = self.judge(finished, events)?;
-        events.extend(finished.token_usage().map(ModelEvent::Usage));
+        events.extend(
+            finished
+                .token_usage()
+                .map(|usage| ModelEvent::Usage(usage.into())),
+        );
         events.extend(self.ids());
         let has_open = self.calls.iter().any(|call| !call.is_answered);
         let is_cut = finished.result.get("finishReason").and_then(Value::as_str) == Some("length");
@@ -302,13 +305,8 @@ impl StepCall {
     }
 }
 
-fn read<'a, T: Deserialize<'a>>(payload: &'a str) -> Result<T, ProviderError> {
-    read::borrowed(payload).map_err(|_| NOT_A_PAYLOAD)
-}
-
-/// As [`read()`], of an event that does not come once per token.
-fn read_once<T: Deserialize<'static>>(payload: &str) -> Result<T, ProviderError> {
-    read::from_text(payload).map_err(|_| NOT_A_PAYLOAD)
+fn read<'a, T: Member<'a> + Default>(event: &'a str) -> Result<T, ProviderError> {
+    payload::read(event).map_err(|_| NOT_A_PAYLOAD)
 }
 
 /// A failed run; servers like this one say by a code what failed. Source: contract 2.4.

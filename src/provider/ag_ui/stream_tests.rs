@@ -290,7 +290,7 @@ fn usage_is_the_sum_over_the_agents_models() {
         reasoning_tokens: Some(4),
         ..TokenUsage::default()
     };
-    assert_eq!(events, [ModelEvent::Usage(sum), stop()]);
+    assert_eq!(events, [ModelEvent::Usage(sum.into()), stop()]);
 }
 
 #[test]

@@ -2,101 +2,86 @@
 //!
 //! One payload is read per token, so nothing here builds a JSON tree.
 
-use serde::Deserialize;
-
+use super::super::payload::payload;
 use super::super::wire_text::{Arguments, Text};
 use crate::protocol::event::TokenUsage;
 
 /// The `data` of one event.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Payload<'a> {
-    #[serde(rename = "type", borrow, default)]
     pub kind: Text<'a>,
     /// Number of the content block.
-    #[serde(default)]
     pub index: Option<u64>,
-    #[serde(borrow, default)]
-    pub content_block: Option<ContentBlock<'a>>,
-    #[serde(borrow, default)]
+    pub content_block: Option<Box<ContentBlock<'a>>>,
     pub delta: Option<Delta<'a>>,
-    #[serde(default)]
-    pub message: Option<Message>,
-    #[serde(default)]
-    pub usage: Option<Usage>,
+    pub message: Option<Box<Message>>,
+    pub usage: Option<Box<Usage>>,
 }
+
+payload!(Payload<'a>: "type" => kind, "index" => index, "content_block" => content_block, "delta" => delta, "message" => message, "usage" => usage);
 
 /// What is read of a payload that [`Payload`] does not fit: a future kind of event may use its members otherwise.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Kind<'a> {
-    #[serde(rename = "type", borrow, default)]
     pub kind: Text<'a>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+payload!(Kind<'a>: "type" => kind);
+
+#[derive(Debug, Default)]
 pub(super) struct ContentBlock<'a> {
-    #[serde(rename = "type", borrow, default)]
     pub kind: Text<'a>,
-    #[serde(borrow, default)]
     pub text: Text<'a>,
-    #[serde(borrow, default)]
     pub thinking: Text<'a>,
-    #[serde(borrow, default)]
     pub signature: Text<'a>,
     /// Of redacted thinking.
-    #[serde(borrow, default)]
     pub data: Text<'a>,
-    #[serde(borrow, default)]
     pub id: Text<'a>,
-    #[serde(borrow, default)]
     pub name: Text<'a>,
     /// `{}` when deltas follow; the whole of it from servers that do not stream arguments.
-    #[serde(borrow, default)]
     pub input: Arguments<'a>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+payload!(ContentBlock<'a>: "type" => kind, "text" => text, "thinking" => thinking, "signature" => signature, "data" => data, "id" => id, "name" => name, "input" => input);
+
+#[derive(Debug, Default)]
 pub(super) struct Delta<'a> {
-    #[serde(rename = "type", borrow, default)]
     pub kind: Text<'a>,
-    #[serde(borrow, default)]
     pub text: Text<'a>,
-    #[serde(borrow, default)]
     pub thinking: Text<'a>,
-    #[serde(borrow, default)]
     pub signature: Text<'a>,
-    #[serde(borrow, default)]
     pub partial_json: Text<'a>,
     /// Of `message_delta`.
-    #[serde(borrow, default)]
     pub stop_reason: Text<'a>,
 }
 
-#[derive(Debug, Deserialize)]
+payload!(Delta<'a>: "type" => kind, "text" => text, "thinking" => thinking, "signature" => signature, "partial_json" => partial_json, "stop_reason" => stop_reason);
+
+#[derive(Debug, Default)]
 pub(super) struct Message {
-    #[serde(default)]
     pub usage: Option<Usage>,
 }
 
+payload!(Message: "usage" => usage);
+
 /// Counts so far; later ones replace earlier ones.
-#[derive(Debug, Default, Clone, Deserialize)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Usage {
-    #[serde(default)]
     input_tokens: Option<u64>,
-    #[serde(default)]
     cache_read_input_tokens: Option<u64>,
-    #[serde(default)]
     cache_creation_input_tokens: Option<u64>,
-    #[serde(default)]
     output_tokens: Option<u64>,
-    #[serde(default)]
     output_tokens_details: Option<OutputDetails>,
 }
 
-#[derive(Debug, Default, Clone, Deserialize)]
+payload!(Usage: "input_tokens" => input_tokens, "cache_read_input_tokens" => cache_read_input_tokens, "cache_creation_input_tokens" => cache_creation_input_tokens, "output_tokens" => output_tokens, "output_tokens_details" => output_tokens_details);
+
+#[derive(Debug, Default, Clone)]
 struct OutputDetails {
-    #[serde(default)]
     thinking_tokens: Option<u64>,
 }
+
+payload!(OutputDetails: "thinking_tokens" => thinking_tokens);
 
 impl Usage {
     /// Takes over what a later report says.
@@ -143,16 +128,17 @@ impl Usage {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::payload;
     use super::*;
 
     #[test]
     fn input_counts_what_the_cache_gave_and_took() {
-        let mut usage: Usage = serde_json::from_str(
+        let mut usage: Usage = payload::read(
             r#"{"input_tokens":3,"cache_read_input_tokens":4,"cache_creation_input_tokens":5,"output_tokens":1}"#,
         )
         .unwrap();
         usage.update(
-            serde_json::from_str(
+            payload::read(
                 r#"{"input_tokens":null,"output_tokens":20,"output_tokens_details":{"thinking_tokens":7}}"#,
             )
             .unwrap(),
@@ -167,7 +153,7 @@ mod tests {
             ..TokenUsage::default()
         };
         assert_eq!(usage.to_token_usage(), expected);
-        let nothing: Usage = serde_json::from_str("{}").unwrap();
+        let nothing: Usage = payload::read("{}").unwrap();
         assert_eq!(nothing.to_token_usage(), TokenUsage::default());
     }
 }

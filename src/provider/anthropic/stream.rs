@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
 use super::super::wire_text::Text;
-use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
+use super::super::{FinishReason, ModelEvent, ProviderError, payload, refusal};
 use super::event::{ContentBlock, Delta, Kind, Payload, Usage};
-use crate::protocol::read;
 
 /// Kinds of payload that mean something here; others, also future ones, are skipped.
 const KINDS: &[&str] = &[
@@ -62,27 +61,28 @@ enum Content {
 }
 
 impl SseAnswer for Answer {
-    fn take(&mut self, payload: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
-        let Ok(read) = read::borrowed::<Payload<'_>>(payload) else {
-            return match read::borrowed::<Kind<'_>>(payload) {
+    fn take(&mut self, data: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        let mut read = Payload::default();
+        if payload::read_into(data, &mut read).is_err() {
+            return match payload::read::<Kind<'_>>(data) {
                 Ok(Kind { kind }) if !KINDS.contains(&&*kind.0) => Ok(()),
                 Ok(_) | Err(_) => Err(NOT_A_PAYLOAD),
             };
-        };
+        }
         match &*read.kind.0 {
             "message_start" => self.count(read.message.and_then(|message| message.usage)),
             "content_block_start" => {
-                self.open(read.index, read.content_block.unwrap_or_default(), events);
+                self.open(read.index, *read.content_block.unwrap_or_default(), events);
             }
             "content_block_delta" => self.add(read.index, read.delta.unwrap_or_default(), events),
             "content_block_stop" => self.close(read.index, events),
             "message_delta" => {
-                self.count(read.usage);
+                self.count(read.usage.map(|usage| *usage));
                 let stop_reason = read.delta.unwrap_or_default().stop_reason;
                 self.finish = finish_reason(&stop_reason.0).or(self.finish);
             }
             "message_stop" => return self.finish(events),
-            "error" => return Err(refusal::in_stream(payload.as_bytes())),
+            "error" => return Err(refusal::in_stream(data.as_bytes())),
             _ => {}
         }
         Ok(())
@@ -215,7 +215,7 @@ impl Answer {
         events.extend(
             self.usage
                 .take()
-                .map(|usage| ModelEvent::Usage(usage.to_token_usage())),
+                .map(|usage| ModelEvent::Usage(usage.to_token_usage().into())),
         );
         events.push(ModelEvent::Finish(self.finish.unwrap_or(FinishReason::Stop)));
         Ok(())

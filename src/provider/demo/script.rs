@@ -150,12 +150,13 @@ impl Writer {
 
     fn finish(mut self, reason: FinishReason) -> Vec<ScriptedPiece> {
         let (input, output) = (self.pace.input_words, self.output_words);
-        self.push(Ok(ModelEvent::Usage(TokenUsage {
+        let usage = TokenUsage {
             input_tokens: Some(input),
             output_tokens: Some(output),
             total_tokens: Some(input + output),
             ..TokenUsage::default()
-        })));
+        };
+        self.push(Ok(ModelEvent::Usage(usage.into())));
         self.push(Ok(ModelEvent::Finish(reason)));
         self.pieces
     }
@@ -219,12 +220,12 @@ mod tests {
 
     fn finish(output: u64, reason: FinishReason) -> Vec<ModelEvent> {
         vec![
-            ModelEvent::Usage(TokenUsage {
+            ModelEvent::Usage(Box::new(TokenUsage {
                 input_tokens: Some(7),
                 output_tokens: Some(output),
                 total_tokens: Some(7 + output),
                 ..TokenUsage::default()
-            }),
+            })),
             ModelEvent::Finish(reason),
         ]
     }

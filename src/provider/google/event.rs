@@ -2,90 +2,76 @@
 //!
 //! One payload is read per token, so nothing here builds a JSON tree, arguments apart.
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-
+use super::super::payload::{Raw, payload};
 use super::super::wire_text::{Arguments, Text};
 use crate::protocol::event::TokenUsage;
 
 /// The `data` of one event.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default)]
 pub(super) struct Payload<'a> {
     /// Empty or absent in reports (B047).
-    #[serde(borrow, default)]
     pub candidates: Option<Vec<Candidate<'a>>>,
-    #[serde(borrow, default)]
     pub prompt_feedback: Option<PromptFeedback<'a>>,
     /// Counts so far; the last one counts.
-    #[serde(default)]
-    pub usage_metadata: Option<Usage>,
-    #[serde(default)]
-    pub error: Option<IgnoredAny>,
+    pub usage_metadata: Option<Box<Usage>>,
+    pub error: Option<Raw<'a>>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+payload!(Payload<'a>: "candidates" => candidates, "promptFeedback" => prompt_feedback, "usageMetadata" => usage_metadata, "error" => error);
+
+#[derive(Debug, Default)]
 pub(super) struct Candidate<'a> {
-    #[serde(default)]
     pub index: Option<u64>,
-    #[serde(borrow, default)]
     pub content: Option<Content<'a>>,
-    #[serde(borrow, default)]
     pub finish_reason: Text<'a>,
 }
 
-#[derive(Debug, Deserialize)]
+payload!(Candidate<'a>: "index" => index, "content" => content, "finishReason" => finish_reason);
+
+#[derive(Debug, Default)]
 pub(super) struct Content<'a> {
-    #[serde(borrow, default)]
     pub parts: Option<Vec<Part<'a>>>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+payload!(Content<'a>: "parts" => parts);
+
+#[derive(Debug, Default)]
 pub(super) struct Part<'a> {
-    #[serde(borrow, default)]
     pub text: Text<'a>,
     /// Whether the text is thought, not said.
-    #[serde(default)]
     pub thought: Option<bool>,
-    #[serde(borrow, default)]
     pub thought_signature: Text<'a>,
-    #[serde(borrow, default)]
-    pub function_call: Option<FunctionCall<'a>>,
+    pub function_call: Option<Box<FunctionCall<'a>>>,
 }
 
-#[derive(Debug, Deserialize)]
+payload!(Part<'a>: "text" => text, "thought" => thought, "thoughtSignature" => thought_signature, "functionCall" => function_call);
+
+#[derive(Debug, Default)]
 pub(super) struct FunctionCall<'a> {
-    #[serde(borrow, default)]
     pub id: Text<'a>,
-    #[serde(borrow, default)]
     pub name: Text<'a>,
-    #[serde(borrow, default)]
     pub args: Arguments<'a>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+payload!(FunctionCall<'a>: "id" => id, "name" => name, "args" => args);
+
+#[derive(Debug, Default)]
 pub(super) struct PromptFeedback<'a> {
-    #[serde(borrow, default)]
     pub block_reason: Text<'a>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+payload!(PromptFeedback<'a>: "blockReason" => block_reason);
+
+#[derive(Debug, Default)]
 pub(super) struct Usage {
-    #[serde(default)]
     prompt_token_count: Option<u64>,
-    #[serde(default)]
     tool_use_prompt_token_count: Option<u64>,
-    #[serde(default)]
     cached_content_token_count: Option<u64>,
-    #[serde(default)]
     candidates_token_count: Option<u64>,
-    #[serde(default)]
     thoughts_token_count: Option<u64>,
 }
+
+payload!(Usage: "promptTokenCount" => prompt_token_count, "toolUsePromptTokenCount" => tool_use_prompt_token_count, "cachedContentTokenCount" => cached_content_token_count, "candidatesTokenCount" => candidates_token_count, "thoughtsTokenCount" => thoughts_token_count);
 
 impl Usage {
     /// The counts as AG-UI counts them: Gemini counts thoughts beside the answer, and what its own tools put into the
@@ -116,11 +102,12 @@ fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::payload;
     use super::*;
 
     #[test]
     fn totals_count_what_gemini_counts_beside_them() {
-        let usage: Usage = serde_json::from_str(
+        let usage: Usage = payload::read(
             r#"{"promptTokenCount":10,"toolUsePromptTokenCount":2,"cachedContentTokenCount":4,
                 "candidatesTokenCount":5,"thoughtsTokenCount":3,"totalTokenCount":20}"#,
         )
@@ -134,8 +121,7 @@ mod tests {
             ..TokenUsage::default()
         };
         assert_eq!(usage.to_token_usage(), expected);
-        let only_prompt: Usage =
-            serde_json::from_str(r#"{"promptTokenCount":7,"totalTokenCount":7}"#).unwrap();
+        let only_prompt: Usage = payload::read(r#"{"promptTokenCount":7,"totalTokenCount":7}"#).unwrap();
         let expected = TokenUsage {
             input_tokens: Some(7),
             ..TokenUsage::default()

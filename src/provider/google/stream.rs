@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 
 use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
-use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
+use super::super::{FinishReason, ModelEvent, ProviderError, payload, refusal};
 use super::event::{Candidate, FunctionCall, Part, Payload};
 use crate::protocol::event::TokenUsage;
-use crate::protocol::read;
 
 /// What the payloads said so far.
 #[derive(Debug, Default)]
@@ -38,10 +37,11 @@ enum What {
 }
 
 impl SseAnswer for Answer {
-    fn take(&mut self, payload: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
-        let read: Payload<'_> = read::borrowed(payload).map_err(|_| NOT_A_PAYLOAD)?;
+    fn take(&mut self, data: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        let mut read = Payload::default();
+        payload::read_into(data, &mut read).map_err(|_| NOT_A_PAYLOAD)?;
         if read.error.is_some() {
-            return Err(refusal::in_stream(payload.as_bytes()));
+            return Err(refusal::in_stream(data.as_bytes()));
         }
         if let Some(usage) = read.usage_metadata {
             self.usage = Some(usage.to_token_usage());
@@ -86,7 +86,7 @@ impl Answer {
     ) -> Result<(), ProviderError> {
         // Before the finish reason: the chunk that has one has the last words too.
         let parts = candidate.content.and_then(|content| content.parts);
-        for part in parts.into_iter().flatten() {
+        for part in parts.unwrap_or_default() {
             self.take_part(part, events);
         }
         match &*candidate.finish_reason.0 {
@@ -167,7 +167,7 @@ impl Answer {
         self.is_finished = true;
         self.calls.finish(self.finish, events)?;
         events.extend(self.vendor_state().map(ModelEvent::VendorState));
-        events.extend(self.usage.take().map(ModelEvent::Usage));
+        events.extend(self.usage.take().map(|usage| ModelEvent::Usage(usage.into())));
         let reason = match self.finish {
             // Also said where calls are to be answered.
             Some(FinishReason::Stop) | None if self.calls.has_any() => FinishReason::ToolCalls,

@@ -124,12 +124,12 @@ fn a_finish_reason_that_speaks_of_calls_decides_nothing() {
 #[test]
 fn the_answer_ends_with_the_body_or_with_a_report_after_the_finish_reason() {
     let report = json!({ "usageMetadata": { "promptTokenCount": 1, "candidatesTokenCount": 2 } });
-    let usage = ModelEvent::Usage(TokenUsage {
+    let usage = ModelEvent::Usage(Box::new(TokenUsage {
         input_tokens: Some(1),
         output_tokens: Some(2),
         total_tokens: Some(3),
         ..TokenUsage::default()
-    });
+    }));
     let with_stop = |words: &str| json!({ "candidates": [{ "content": { "parts": [{ "text": words }] }, "finishReason": "STOP" }] });
     let every_chunk_stops = read(&[with_stop("a"), with_stop("b")]);
     assert_eq!(every_chunk_stops, (vec![text("a"), text("b"), STOP], Ok(false)));

@@ -1,79 +1,61 @@
 //! Chunks of a Mastra stream, as far as they are read. Their members are inside `payload`; older servers have them beside
 //! `type`, and some under other names.
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::ProviderError;
+use super::super::payload::{self, Member, Raw, payload};
 use super::super::sse_answer::NOT_A_PAYLOAD;
 use super::super::wire_text::{Arguments, Text};
 use crate::protocol::event::TokenUsage;
-use crate::protocol::read;
 
 /// What every chunk has.
-#[derive(Deserialize)]
+#[derive(Default)]
 pub(super) struct Head<'a> {
-    #[serde(rename = "type", borrow, default)]
     pub kind: Text<'a>,
+    payload: Raw<'a>,
 }
 
-/// Reads the members of a chunk that comes once per token.
-///
-/// # Errors
-/// [`NOT_A_PAYLOAD`]
-pub(super) fn delta(chunk: &str) -> Result<Delta<'_>, ProviderError> {
-    #[derive(Deserialize)]
-    struct Envelope<'a> {
-        #[serde(borrow)]
-        payload: Option<Delta<'a>>,
-    }
-    let envelope: Envelope<'_> = parse(chunk)?;
-    envelope.payload.map_or_else(|| parse(chunk), Ok)
-}
+payload!(Head<'a>: "type" => kind, "payload" => payload);
 
-/// Reads the members of any other chunk.
-///
-/// # Errors
-/// [`NOT_A_PAYLOAD`]
-pub(super) fn members<T: Deserialize<'static>>(chunk: &str) -> Result<T, ProviderError> {
-    read::from_value(payload(chunk)?).map_err(|_| NOT_A_PAYLOAD)
-}
-
-fn payload(chunk: &str) -> Result<Value, ProviderError> {
-    let mut chunk: Value = serde_json::from_str(chunk).map_err(|_| NOT_A_PAYLOAD)?;
-    match chunk.get_mut("payload") {
-        Some(payload) if !payload.is_null() => Ok(payload.take()),
-        Some(_) | None => Ok(chunk),
+impl<'a> Head<'a> {
+    /// Reads the members of the chunk this is the head of.
+    ///
+    /// # Errors
+    /// [`NOT_A_PAYLOAD`]
+    pub fn members<T: Member<'a> + Default>(&self, chunk: &'a str) -> Result<T, ProviderError> {
+        match self.payload.0 {
+            "" | "null" => read(chunk),
+            payload => read(payload),
+        }
     }
 }
 
-/// Reads a chunk.
+/// Reads a chunk, or its payload.
 ///
 /// # Errors
 /// [`NOT_A_PAYLOAD`]
-pub(super) fn parse<'a, T: Deserialize<'a>>(chunk: &'a str) -> Result<T, ProviderError> {
-    read::borrowed(chunk).map_err(|_| NOT_A_PAYLOAD)
+pub(super) fn read<'a, T: Member<'a> + Default>(text: &'a str) -> Result<T, ProviderError> {
+    payload::read(text).map_err(|_| NOT_A_PAYLOAD)
 }
 
 /// `start`, `step-start`
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 pub(super) struct Start<'a> {
-    #[serde(borrow, default)]
     pub message_id: Text<'a>,
 }
 
+payload!(Start<'a>: "messageId" => message_id);
+
 /// `text-delta`, `reasoning-delta`
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 pub(super) struct Delta<'a> {
-    #[serde(borrow, default)]
     text: Text<'a>,
-    #[serde(borrow, default)]
     text_delta: Text<'a>,
-    #[serde(borrow, default)]
     delta: Text<'a>,
 }
+
+payload!(Delta<'a>: "text" => text, "textDelta" => text_delta, "delta" => delta);
 
 impl<'a> Delta<'a> {
     pub fn into_text(self) -> Text<'a> {
@@ -83,24 +65,18 @@ impl<'a> Delta<'a> {
 }
 
 /// Every chunk about a call.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 pub(super) struct Call<'a> {
-    #[serde(borrow, default)]
     tool_call_id: Text<'a>,
-    #[serde(borrow, default)]
     id: Text<'a>,
-    #[serde(borrow, default)]
     pub tool_name: Text<'a>,
-    #[serde(borrow, default)]
     args_text_delta: Text<'a>,
-    #[serde(borrow, default)]
     delta: Text<'a>,
-    #[serde(borrow, default)]
     args: Arguments<'a>,
-    #[serde(borrow, default)]
     input: Arguments<'a>,
 }
+
+payload!(Call<'a>: "toolCallId" => tool_call_id, "id" => id, "toolName" => tool_name, "argsTextDelta" => args_text_delta, "delta" => delta, "args" => args, "input" => input);
 
 impl Call<'_> {
     pub fn call_id(&self) -> &str {
@@ -123,8 +99,7 @@ fn first<'a>(text: &'a str, other: &'a str) -> &'a str {
 }
 
 /// What became of a call: `tool-result`, `tool-error`, `tool-output-denied`.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
 pub(super) struct Outcome {
     pub result: Value,
     pub output: Value,
@@ -135,40 +110,41 @@ pub(super) struct Outcome {
     pub approval: Approval,
 }
 
+payload!(Outcome: "result" => result, "output" => output, "isError" => is_error, "preliminary" => preliminary, "error" => error, "approval" => approval);
+
 /// The answer of who was asked whether a call may run.
-#[derive(Deserialize, Default)]
-#[serde(default)]
+#[derive(Default)]
 pub(super) struct Approval {
     pub reason: Value,
 }
 
+payload!(Approval: "reason" => reason);
+
 /// `step-finish`, `finish`
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default)]
 pub(super) struct Finish<'a> {
-    #[serde(borrow, default)]
     step_result: Option<StepResult<'a>>,
-    #[serde(borrow, default)]
     finish_reason: Text<'a>,
-    #[serde(default)]
     output: Option<Output>,
-    #[serde(default)]
     usage: Option<Usage>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+payload!(Finish<'a>: "stepResult" => step_result, "finishReason" => finish_reason, "output" => output, "usage" => usage);
+
+#[derive(Default)]
 struct StepResult<'a> {
-    #[serde(borrow, default)]
     reason: Text<'a>,
-    #[serde(borrow, default)]
     raw_reason: Text<'a>,
 }
 
-#[derive(Deserialize)]
+payload!(StepResult<'a>: "reason" => reason, "rawReason" => raw_reason);
+
+#[derive(Default)]
 struct Output {
     usage: Option<Usage>,
 }
+
+payload!(Output: "usage" => usage);
 
 impl Finish<'_> {
     /// Why it ended, in Mastra's words.
@@ -190,8 +166,7 @@ impl Finish<'_> {
 }
 
 /// Token counts of a run on the server. It counts 0 where its model said nothing.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
 pub(super) struct Usage {
     input_tokens: Value,
     output_tokens: Value,
@@ -199,6 +174,8 @@ pub(super) struct Usage {
     cached_input_tokens: Value,
     cache_creation_input_tokens: Value,
 }
+
+payload!(Usage: "inputTokens" => input_tokens, "outputTokens" => output_tokens, "reasoningTokens" => reasoning_tokens, "cachedInputTokens" => cached_input_tokens, "cacheCreationInputTokens" => cache_creation_input_tokens);
 
 impl Usage {
     pub fn to_token_usage(&self) -> Option<TokenUsage> {
@@ -220,16 +197,18 @@ impl Usage {
 }
 
 /// `error`
-#[derive(Deserialize)]
+#[derive(Default)]
 pub(super) struct Failure {
-    #[serde(default)]
     pub error: Value,
 }
 
+payload!(Failure: "error" => error);
+
 /// `tripwire`
-#[derive(Deserialize)]
+#[derive(Default)]
 pub(super) struct Tripwire {
     /// Whether the server tries the step again.
-    #[serde(default)]
     pub retry: Value,
 }
+
+payload!(Tripwire: "retry" => retry);

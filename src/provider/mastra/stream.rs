@@ -10,6 +10,7 @@ use super::super::sse_answer::SseAnswer;
 use super::super::upstream_ids::UpstreamIds;
 use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::chunk::{self, Call, Delta, Failure, Finish, Head, Outcome, Start, Tripwire};
+use crate::protocol::json_cursor::is_json;
 use crate::protocol::tool::ToolResult;
 use crate::protocol::tool_result;
 
@@ -42,42 +43,42 @@ struct StepCall {
 }
 
 impl SseAnswer for Answer {
-    fn take(&mut self, payload: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+    fn take(&mut self, chunk: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
         if self.is_complete {
             return Ok(());
         }
-        let head: Head<'_> = chunk::parse(payload)?;
+        let head: Head<'_> = chunk::read(chunk)?;
         match &*head.kind.0 {
-            "start" | "step-start" => self.take_start(chunk::members(payload)?),
+            "start" | "step-start" => self.take_start(head.members(chunk)?),
             "text-start" | "text-end" => self.end_text(events),
-            "text-delta" => self.take_text(chunk::delta(payload)?, events),
-            "reasoning" | "reasoning-delta" => self.take_reasoning(chunk::delta(payload)?, events),
+            "text-delta" => self.take_text(head.members(chunk)?, events),
+            "reasoning" | "reasoning-delta" => self.take_reasoning(head.members(chunk)?, events),
             "tool-call-input-streaming-start"
             | "tool-call-streaming-start"
             | "tool-input-start"
             | "tool-call-delta"
-            | "tool-input-delta" => self.take_piece(&chunk::members(payload)?, events),
+            | "tool-input-delta" => self.take_piece(&head.members(chunk)?, events),
             "tool-call-input-streaming-end" | "tool-input-end" => {
-                self.end_written_out(&chunk::members(payload)?, events);
+                self.end_written_out(&head.members(chunk)?, events);
             }
-            "tool-call" => self.take_call(&chunk::members(payload)?, events),
+            "tool-call" => self.take_call(&head.members(chunk)?, events),
             "tool-result" | "tool-error" | "tool-output-denied" => {
-                let outcome: Outcome = chunk::members(payload)?;
+                let outcome: Outcome = head.members(chunk)?;
                 let result = match &*head.kind.0 {
                     "tool-result" => result_of(outcome),
                     "tool-error" => error_of(&outcome.error),
                     _ => denial_of(&outcome),
                 };
-                self.answer(&chunk::members(payload)?, result, events);
+                self.answer(&head.members(chunk)?, result, events);
             }
             kind @ ("tool-call-approval" | "tool-call-suspended") => {
-                self.suspend(kind, &chunk::members(payload)?, events);
+                self.suspend(kind, &head.members(chunk)?, events);
             }
-            "step-finish" => drop(self.end_step(&chunk::members(payload)?, events)?),
-            "finish" => self.take_finish(&chunk::members(payload)?, events)?,
-            "error" => return Err(failure(chunk::members(payload)?)),
+            "step-finish" => drop(self.end_step(&head.members(chunk)?, events)?),
+            "finish" => self.take_finish(&head.members(chunk)?, events)?,
+            "error" => return Err(failure(head.members(chunk)?)),
             "tripwire" => {
-                let tripwire: Tripwire = chunk::members(payload)?;
+                let tripwire: Tripwire = head.members(chunk)?;
                 if tripwire.retry != Value::Bool(true) {
                     return Err(ProviderError::ContentFiltered);
                 }
@@ -277,7 +278,7 @@ impl Answer {
     ) -> Result<(), ProviderError> {
         let reason = self.end_step(finish, events)?;
         let usage = finish.usage().and_then(chunk::Usage::to_token_usage);
-        events.extend(usage.map(ModelEvent::Usage));
+        events.extend(usage.map(|usage| ModelEvent::Usage(usage.into())));
         self.is_complete = true;
         self.conclude(Some(reason), events);
         Ok(())
@@ -331,8 +332,7 @@ impl StepCall {
     /// Whether the arguments are nothing or the text of a whole object.
     fn is_written_out(&self) -> bool {
         let text = self.arguments.trim_ascii();
-        text.is_empty()
-            || (text.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
+        text.is_empty() || (text.starts_with('{') && is_json(text))
     }
 }
 

@@ -217,7 +217,7 @@ fn older_names_and_members_beside_the_type_are_the_same() {
         end(1),
         result(1, "{\"n\":3.0}", false),
         ModelEvent::TextEnd,
-        ModelEvent::Usage(usage),
+        ModelEvent::Usage(usage.into()),
         ModelEvent::VendorState(json!({ "toolCallIds": ["c", "d"] })),
         finished(FinishReason::Stop),
     ];

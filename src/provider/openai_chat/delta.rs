@@ -2,140 +2,112 @@
 //!
 //! One chunk is read per token, so nothing here builds a JSON tree, errors apart.
 
-use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::super::payload::{Lenient, payload};
 use super::super::wire_text::{Arguments, Text};
 use crate::protocol::event::TokenUsage;
-use crate::protocol::read;
 
 /// One `data` payload, or the whole body of a server that does not stream.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Chunk<'a> {
     /// Empty or absent in reports (B047).
-    #[serde(borrow, default)]
     pub choices: Option<Vec<Choice<'a>>>,
-    #[serde(default, deserialize_with = "report")]
-    pub usage: Option<Usage>,
+    /// A report that is not as it should be is none: the answer beside it stands (B047).
+    pub usage: Lenient<Option<Usage>>,
     /// An object or a text (B055).
-    #[serde(default)]
     pub error: Option<Value>,
     /// `error` where a server's error has no `error` member.
-    #[serde(borrow, default)]
     pub object: Text<'a>,
     /// Text where Workers AI has no `choices`: any JSON, for models write numbers there.
-    #[serde(default)]
     pub response: Option<Value>,
     /// Calls beside `response`.
-    #[serde(borrow, default)]
     pub tool_calls: Option<Vec<ToolCallDelta<'a>>>,
     /// Reason beside `response`.
-    #[serde(borrow, default)]
     pub finish_reason: Text<'a>,
     /// The envelope of Workers AI around an answer that is not streamed.
-    #[serde(borrow, default)]
     pub result: Option<Box<Chunk<'a>>>,
 }
 
-#[derive(Debug, Deserialize)]
+payload!(Chunk<'a>: "choices" => choices, "usage" => usage, "error" => error, "object" => object, "response" => response, "tool_calls" => tool_calls, "finish_reason" => finish_reason, "result" => result);
+
+#[derive(Debug, Default)]
 pub(super) struct Choice<'a> {
-    #[serde(default)]
     pub index: Option<u64>,
-    #[serde(borrow, default)]
     pub delta: Option<Delta<'a>>,
     /// Instead of `delta` when the server does not stream; boxed so that the choice of a stream stays small.
-    #[serde(borrow, default)]
     pub message: Option<Box<Delta<'a>>>,
     /// `null` and `""` are none (B049).
-    #[serde(borrow, default)]
     pub finish_reason: Text<'a>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+payload!(Choice<'a>: "index" => index, "delta" => delta, "message" => message, "finish_reason" => finish_reason);
+
+#[derive(Debug, Default)]
 pub(super) struct Delta<'a> {
-    #[serde(borrow, default)]
     pub content: Text<'a>,
     /// The model's own words on why it does not answer.
-    #[serde(borrow, default)]
     pub refusal: Text<'a>,
     /// Reasoning as DeepSeek and most others name it.
-    #[serde(borrow, default)]
     pub reasoning_content: Text<'a>,
     /// Reasoning as OpenRouter and newer servers name it.
-    #[serde(borrow, default)]
     pub reasoning: Text<'a>,
-    #[serde(borrow, default)]
     pub tool_calls: Option<Vec<ToolCallDelta<'a>>>,
     /// The one call of servers older than `tool_calls`.
-    #[serde(borrow, default)]
     pub function_call: Option<FunctionDelta<'a>>,
 }
 
-#[derive(Debug, Deserialize)]
+payload!(Delta<'a>: "content" => content, "refusal" => refusal, "reasoning_content" => reasoning_content, "reasoning" => reasoning, "tool_calls" => tool_calls, "function_call" => function_call);
+
+#[derive(Debug, Default)]
 pub(super) struct ToolCallDelta<'a> {
-    #[serde(default, deserialize_with = "hint")]
-    pub index: Option<u64>,
-    #[serde(borrow, default)]
+    /// Only a hint (B025): anything but a whole number is none.
+    pub index: Lenient<Option<u64>>,
     pub id: Text<'a>,
-    #[serde(borrow, default)]
     pub function: Option<FunctionDelta<'a>>,
     /// Where Workers AI has no `function`.
-    #[serde(borrow, default)]
     pub name: Text<'a>,
     /// Beside `name`.
-    #[serde(borrow, default)]
     pub arguments: Arguments<'a>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+payload!(ToolCallDelta<'a>: "index" => index, "id" => id, "function" => function, "name" => name, "arguments" => arguments);
+
+#[derive(Debug, Default)]
 pub(super) struct FunctionDelta<'a> {
-    #[serde(borrow, default)]
     pub name: Text<'a>,
-    #[serde(borrow, default)]
     pub arguments: Arguments<'a>,
 }
 
-#[derive(Debug, Deserialize)]
+payload!(FunctionDelta<'a>: "name" => name, "arguments" => arguments);
+
+#[derive(Debug, Default)]
 pub(super) struct Usage {
-    #[serde(default)]
     prompt_tokens: Option<u64>,
-    #[serde(default)]
     completion_tokens: Option<u64>,
-    #[serde(default)]
     total_tokens: Option<u64>,
-    #[serde(default)]
     prompt_tokens_details: Option<PromptDetails>,
-    #[serde(default)]
     completion_tokens_details: Option<CompletionDetails>,
     /// DeepSeek's name of `cached_tokens`.
-    #[serde(default)]
     prompt_cache_hit_tokens: Option<u64>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+payload!(Usage: "prompt_tokens" => prompt_tokens, "completion_tokens" => completion_tokens, "total_tokens" => total_tokens, "prompt_tokens_details" => prompt_tokens_details, "completion_tokens_details" => completion_tokens_details, "prompt_cache_hit_tokens" => prompt_cache_hit_tokens);
+
+#[derive(Debug, Default)]
 struct PromptDetails {
-    #[serde(default)]
     cached_tokens: Option<u64>,
-    #[serde(default)]
     cache_write_tokens: Option<u64>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+payload!(PromptDetails: "cached_tokens" => cached_tokens, "cache_write_tokens" => cache_write_tokens);
+
+#[derive(Debug, Default)]
 struct CompletionDetails {
-    #[serde(default)]
     reasoning_tokens: Option<u64>,
 }
 
-/// A report that is not as it should be is none: the answer beside it stands (B047).
-fn report<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Usage>, D::Error> {
-    let report = Value::deserialize(from)?;
-    Ok(read::from_value(report).ok())
-}
-
-/// An index is only a hint (B025): anything but a whole number is none.
-fn hint<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    Ok(Value::deserialize(from)?.as_u64())
-}
+payload!(CompletionDetails: "reasoning_tokens" => reasoning_tokens);
 
 impl Usage {
     /// The counts as AG-UI counts them: totals include their parts, the sum is ours. Source: USE-2 to USE-5.
@@ -177,10 +149,11 @@ impl Usage {
 mod tests {
     use std::borrow::Cow;
 
+    use super::super::super::payload;
     use super::*;
 
     fn delta(json: &str) -> Delta<'_> {
-        serde_json::from_str(json).unwrap()
+        payload::read(json).unwrap()
     }
 
     #[test]
@@ -191,7 +164,7 @@ mod tests {
     }
 
     fn usage(json: &str) -> TokenUsage {
-        serde_json::from_str::<Usage>(json).unwrap().to_token_usage()
+        payload::read::<Usage>(json).unwrap().to_token_usage()
     }
 
     #[test]

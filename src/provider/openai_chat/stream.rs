@@ -12,14 +12,14 @@ use super::super::sse_answer::Form;
 use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
 use super::super::wire_text::Text;
 use super::super::{
-    FinishReason, ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES, refusal,
+    FinishReason, ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES, payload, refusal,
 };
 use super::delta::{Choice, Chunk, Delta, FunctionDelta, ToolCallDelta};
-use super::plain_delta::plain_text;
+use super::plain_delta::PlainDeltas;
 use crate::binding::sse_decoder::{SseDecoder, SseEvent};
 use crate::protocol::event::TokenUsage;
 use crate::protocol::json::heal_surrogates;
-use crate::protocol::read;
+use crate::protocol::json_cursor::CursorFault;
 
 const NOT_A_CHUNK: ProviderError = ProviderError::Malformed("an event is no chat completion chunk");
 
@@ -61,9 +61,9 @@ impl ModelDecoder for ChatDecoder {
         }
         if let Form::Json(body) = &self.form {
             let text = String::from_utf8_lossy(body);
-            let mut chunk: Chunk<'_> = read::borrowed(&text).map_err(|fault| match fault.classify() {
-                serde_json::error::Category::Eof => ProviderError::Truncated,
-                _ => ProviderError::Malformed("the answer is no chat completion"),
+            let mut chunk: Chunk<'_> = payload::read(&text).map_err(|fault| match fault {
+                CursorFault::Cut => ProviderError::Truncated,
+                CursorFault::Unexpected => ProviderError::Malformed("the answer is no chat completion"),
             })?;
             let chunk = match chunk.result.take() {
                 Some(result) => *result,
@@ -96,6 +96,7 @@ impl ModelDecoder for ChatDecoder {
 /// What the chunks said so far.
 #[derive(Debug, Default)]
 struct Answer {
+    plain: PlainDeltas,
     calls: ToolCallMerge,
     reasoning: String,
     usage: Option<TokenUsage>,
@@ -116,11 +117,11 @@ impl Answer {
             "[DONE]" => self.finish(events),
             _ if event.name == "error" => Err(refusal::in_stream(data.as_bytes())),
             _ => {
-                if let Some(text) = plain_text(data) {
+                if let Some(text) = self.plain.text(data) {
                     self.take_text(text, events);
                     return Ok(());
                 }
-                match read::borrowed(data) {
+                match payload::read(data) {
                     Ok(chunk) => self.take_chunk(chunk, data.as_bytes(), events),
                     Err(_) => self.take_healed(&heal_surrogates(data), events),
                 }
@@ -130,7 +131,7 @@ impl Answer {
 
     /// Some proxies cut texts within a surrogate pair: each half is a character we do not know, and no broken chunk.
     fn take_healed(&mut self, data: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
-        let chunk = read::borrowed(data).map_err(|_| NOT_A_CHUNK)?;
+        let chunk = payload::read(data).map_err(|_| NOT_A_CHUNK)?;
         self.take_chunk(chunk, data.as_bytes(), events)
     }
 
@@ -143,7 +144,7 @@ impl Answer {
         if chunk.error.is_some() || chunk.object.0 == "error" {
             return Err(refusal::in_stream(payload));
         }
-        if let Some(usage) = chunk.usage {
+        if let Some(usage) = chunk.usage.0 {
             self.usage = Some(usage.to_token_usage());
         }
         if chunk.choices.is_none() {
@@ -152,7 +153,7 @@ impl Answer {
                 events,
             );
         }
-        for choice in chunk.choices.into_iter().flatten() {
+        for choice in chunk.choices.unwrap_or_default() {
             // We ask for one choice; a second would be another answer.
             if choice.index.unwrap_or(0) == 0 {
                 self.take_choice(choice, events)?;
@@ -212,7 +213,7 @@ impl Answer {
             let piece = ToolCallPiece {
                 id: Some(&call.id.0),
                 key: None,
-                index: call.index,
+                index: call.index.0,
                 name: Some(&name.0),
                 arguments: &arguments.0,
             };
@@ -245,7 +246,7 @@ impl Answer {
             let reasoning = std::mem::take(&mut self.reasoning);
             events.push(ModelEvent::VendorState(json!({ "reasoning_content": reasoning })));
         }
-        events.extend(self.usage.take().map(ModelEvent::Usage));
+        events.extend(self.usage.take().map(|usage| ModelEvent::Usage(usage.into())));
         events.push(ModelEvent::Finish(self.finish.unwrap_or(FinishReason::Stop)));
         Ok(())
     }

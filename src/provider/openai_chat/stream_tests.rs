@@ -87,7 +87,7 @@ fn text_usage_and_finish_come_in_this_order() {
         total_tokens: Some(10),
         ..TokenUsage::default()
     };
-    let expected = vec![text("Grüße"), ModelEvent::Usage(usage), STOP];
+    let expected = vec![text("Grüße"), ModelEvent::Usage(usage.into()), STOP];
     assert_eq!(decode_every_way(&body), (expected, Ok(true)));
 }
 

@@ -219,7 +219,10 @@ mod tests {
             total_tokens: Some(5),
             ..TokenUsage::default()
         };
-        let end = [ModelEvent::Usage(usage), ModelEvent::Finish(FinishReason::Stop)];
+        let end = [
+            ModelEvent::Usage(usage.into()),
+            ModelEvent::Finish(FinishReason::Stop),
+        ];
         let expected = [
             vec![text("It is "), text("2"), text("1.5"), text("true")],
             end.to_vec(),

@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 
 use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::tool_call_merge::ToolCallMerge;
-use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
+use super::super::{FinishReason, ModelEvent, ProviderError, payload, refusal};
 use super::event::{Item, Kind, Payload, Response};
 use super::item::{Items, Naming};
-use crate::protocol::read;
 
 /// Kinds of payload that mean something here; others, also future ones, are skipped. Matched whole: not every delta is
 /// text.
@@ -40,13 +39,14 @@ pub(super) struct Answer {
 }
 
 impl SseAnswer for Answer {
-    fn take(&mut self, payload: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
-        let Ok(read) = read::borrowed::<Payload<'_>>(payload) else {
-            return match read::borrowed::<Kind<'_>>(payload) {
+    fn take(&mut self, data: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        let mut read = Payload::default();
+        if payload::read_into(data, &mut read).is_err() {
+            return match payload::read::<Kind<'_>>(data) {
                 Ok(Kind { kind }) if !KINDS.contains(&&*kind.0) => Ok(()),
                 Ok(_) | Err(_) => Err(NOT_A_PAYLOAD),
             };
-        };
+        }
         match &*read.kind.0 {
             "response.output_text.delta" | "response.refusal.delta" => {
                 self.say_more(&read, events);
@@ -70,18 +70,18 @@ impl SseAnswer for Answer {
                 self.open(read.output_index, &read.item.unwrap_or_default(), events);
             }
             "response.output_item.done" => {
-                self.close(read.output_index, read.item.unwrap_or_default(), events);
+                self.close(read.output_index, *read.item.unwrap_or_default(), events);
             }
-            "response.completed" => return self.finish(read.response.unwrap_or_default(), None, events),
+            "response.completed" => return self.finish(*read.response.unwrap_or_default(), None, events),
             "response.incomplete" => {
-                let response = read.response.unwrap_or_default();
+                let response = *read.response.unwrap_or_default();
                 let reason = match &response.incomplete_details {
                     Some(details) if details.reason.0 == "content_filter" => FinishReason::ContentFilter,
                     Some(_) | None => FinishReason::Length,
                 };
                 return self.finish(response, Some(reason), events);
             }
-            "response.failed" | "error" => return Err(refusal::in_stream(payload.as_bytes())),
+            "response.failed" | "error" => return Err(refusal::in_stream(data.as_bytes())),
             _ => {}
         }
         Ok(())
@@ -185,7 +185,7 @@ impl Answer {
         events.extend(
             response
                 .usage
-                .map(|usage| ModelEvent::Usage(usage.to_token_usage())),
+                .map(|usage| ModelEvent::Usage(usage.to_token_usage().into())),
         );
         events.push(ModelEvent::Finish(reason));
         Ok(())

@@ -1,0 +1,430 @@
+//! JSON text read in one pass: no tree, nothing copied but texts with escapes.
+//!
+//! For what is read once per token. Byte by byte, without iterators and without a type parameter: so it is small, and
+//! its speed does not depend on how much the compiler inlines.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// Containers within one another that typed reading enters; as many as `serde_json` does.
+const DEPTH_MAX: u8 = 127;
+
+/// Why a text was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CursorFault {
+    /// The text ended within the value.
+    #[error("the JSON text is cut")]
+    Cut,
+    /// No JSON, or a value of another kind.
+    #[error("the JSON text is not of the kind wanted")]
+    Unexpected,
+}
+
+/// A JSON text and how far it is read.
+#[derive(Debug)]
+pub struct JsonCursor<'a> {
+    text: &'a str,
+    at: usize,
+    depth: u8,
+}
+
+/// Whether a text is one JSON value.
+pub fn is_json(text: &str) -> bool {
+    let mut json = JsonCursor::new(text);
+    json.skip().and_then(|()| json.end()).is_ok()
+}
+
+/// Where the bytes end that stand for themselves within a JSON text: before a quote, a backslash or a control character.
+pub fn plain_end(bytes: &[u8], start: usize) -> usize {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    // Sets the highest bit of a byte that is below `limit`, and perhaps of bytes behind that one.
+    const fn below(word: u64, limit: u8) -> u64 {
+        word.wrapping_sub(ONES * limit as u64) & !word
+    }
+    let mut at = start;
+    // Eight bytes at a time.
+    while let Some(eight) = bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()) {
+        let word = u64::from_le_bytes(eight);
+        let quotes = below(word ^ (ONES * b'"' as u64), 1);
+        let backslashes = below(word ^ (ONES * b'\\' as u64), 1);
+        let found = (quotes | backslashes | below(word, b' ')) & (ONES << 7);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while let Some(byte) = bytes.get(at)
+        && !matches!(byte, b'"' | b'\\' | ..b' ')
+    {
+        at += 1;
+    }
+    at
+}
+
+/// The name that is meant by one with escapes, as it is written between its quotes; `None` = as it is written.
+pub fn unescaped(name: &[u8]) -> Option<String> {
+    if plain_end(name, 0) == name.len() {
+        return None;
+    }
+    serde_json::from_slice(&[b"\"", name, b"\""].concat()).ok()
+}
+
+/// Appends a text as JSON.
+pub fn write_text(text: &str, out: &mut Vec<u8>) {
+    let bytes = text.as_bytes();
+    if plain_end(bytes, 0) == bytes.len() {
+        out.push(b'"');
+        out.extend_from_slice(bytes);
+        out.push(b'"');
+    } else {
+        // Writing to memory cannot fail.
+        let _ = serde_json::to_writer(out, text);
+    }
+}
+
+impl<'a> JsonCursor<'a> {
+    /// At the beginning of a text.
+    pub fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            depth: 0,
+        }
+    }
+
+    /// How far the text is read, in bytes.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Goes on from a place where another cursor was, in a text that is the same up to there.
+    pub fn go_on_at(&mut self, position: usize) {
+        self.at = position;
+    }
+
+    /// Nothing but blanks may be left.
+    ///
+    /// # Errors
+    /// [`CursorFault::Unexpected`]
+    pub fn end(&mut self) -> Result<(), CursorFault> {
+        self.peek();
+        if self.at == self.text.len() {
+            Ok(())
+        } else {
+            Err(CursorFault::Unexpected)
+        }
+    }
+
+    /// The byte a value begins with, or whatever else is next; 0, which JSON has nowhere, at the end.
+    #[inline(always)]
+    pub fn peek(&mut self) -> u8 {
+        loop {
+            let byte = self.byte();
+            if byte > b' ' || !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+                return byte;
+            }
+            self.at += 1;
+        }
+    }
+
+    /// `null`, if it is next.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    pub fn take_null(&mut self) -> Result<bool, CursorFault> {
+        if self.peek() != b'n' {
+            return Ok(false);
+        }
+        self.word("null").map(|()| true)
+    }
+
+    /// `true` or `false`.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    pub fn flag(&mut self) -> Result<bool, CursorFault> {
+        if self.peek() == b't' {
+            self.word("true").map(|()| true)
+        } else {
+            self.word("false").map(|()| false)
+        }
+    }
+
+    /// A whole number from 0 to [`u64::MAX`], written as one.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    pub fn count(&mut self) -> Result<u64, CursorFault> {
+        self.peek();
+        let digits = self.raw()?;
+        // Of numbers only digits parse; texts and the like never do.
+        digits.parse().map_err(|_| CursorFault::Unexpected)
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    pub fn text(&mut self) -> Result<Cow<'a, str>, CursorFault> {
+        self.peek();
+        let start = self.at;
+        self.mark(b'"')?;
+        self.skip_plain();
+        if self.byte() == b'"' {
+            let text = self.text.get(start + 1..self.at).unwrap_or_default();
+            self.at += 1;
+            return Ok(Cow::Borrowed(text));
+        }
+        self.skip_text_rest()?;
+        let quoted = self.text.get(start..self.at).unwrap_or_default();
+        // Halves of surrogate pairs are left to fail.
+        serde_json::from_str(quoted)
+            .map(Cow::Owned)
+            .map_err(|_| CursorFault::Unexpected)
+    }
+
+    /// Any value, as a tree.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    pub fn value(&mut self) -> Result<Value, CursorFault> {
+        serde_json::from_str(self.raw()?).map_err(|_| CursorFault::Unexpected)
+    }
+
+    /// Any value, as it is written.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    pub fn raw(&mut self) -> Result<&'a str, CursorFault> {
+        self.peek();
+        let start = self.at;
+        self.skip()?;
+        Ok(self.text.get(start..self.at).unwrap_or_default())
+    }
+
+    /// Enters an object, or leaves it where it has no (further) member. Gives the next member's name as it is written
+    /// between its quotes; then its value is next.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    pub fn next_member(&mut self, is_first: bool) -> Result<Option<&'a [u8]>, CursorFault> {
+        if !self.enter(is_first, b'{', b'}')? {
+            return Ok(None);
+        }
+        self.name().map(Some)
+    }
+
+    /// Enters a list, or leaves it where it has no (further) item. Then an item is next.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    pub fn next_item(&mut self, is_first: bool) -> Result<bool, CursorFault> {
+        self.enter(is_first, b'[', b']')
+    }
+
+    /// Goes over exactly this.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    #[inline(always)]
+    pub fn literal(&mut self, literal: &str) -> Result<(), CursorFault> {
+        self.peek();
+        self.word(literal)
+    }
+
+    /// Goes over any value.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    pub fn skip(&mut self) -> Result<(), CursorFault> {
+        // The marks that close what is open. A scalar needs none, and then nothing is allocated.
+        let mut open = Vec::new();
+        loop {
+            match self.peek() {
+                b'"' => {
+                    self.at += 1;
+                    self.skip_text_rest()?;
+                }
+                b'{' => {
+                    self.at += 1;
+                    if self.peek() != b'}' {
+                        open.push(b'}');
+                        self.name()?;
+                        continue;
+                    }
+                    self.at += 1;
+                }
+                b'[' => {
+                    self.at += 1;
+                    if self.peek() != b']' {
+                        open.push(b']');
+                        continue;
+                    }
+                    self.at += 1;
+                }
+                b't' => self.word("true")?,
+                b'f' => self.word("false")?,
+                b'n' => self.word("null")?,
+                _ => self.skip_number()?,
+            }
+            loop {
+                let Some(close) = open.last().copied() else {
+                    return Ok(());
+                };
+                if self.peek() == b',' {
+                    self.at += 1;
+                    if close == b'}' {
+                        self.name()?;
+                    }
+                    break;
+                }
+                self.mark(close)?;
+                open.pop();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, is_first: bool, open: u8, close: u8) -> Result<bool, CursorFault> {
+        let next = self.peek();
+        if is_first {
+            self.mark(open)?;
+            if self.depth == DEPTH_MAX {
+                return Err(CursorFault::Unexpected);
+            }
+            self.depth += 1;
+            if self.peek() != close {
+                return Ok(true);
+            }
+        } else if next == b',' {
+            self.at += 1;
+            return Ok(true);
+        }
+        self.mark(close)?;
+        self.depth = self.depth.saturating_sub(1);
+        Ok(false)
+    }
+
+    /// The next byte; 0 at the end.
+    #[inline(always)]
+    fn byte(&self) -> u8 {
+        self.text.as_bytes().get(self.at).copied().unwrap_or(0)
+    }
+
+    #[inline(always)]
+    fn mark(&mut self, mark: u8) -> Result<(), CursorFault> {
+        if self.byte() != mark {
+            return Err(self.fault());
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fault(&self) -> CursorFault {
+        if self.at >= self.text.len() {
+            CursorFault::Cut
+        } else {
+            CursorFault::Unexpected
+        }
+    }
+
+    fn word(&mut self, word: &str) -> Result<(), CursorFault> {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        if rest.starts_with(word.as_bytes()) {
+            self.at += word.len();
+            return Ok(());
+        }
+        Err(if word.as_bytes().starts_with(rest) {
+            CursorFault::Cut
+        } else {
+            CursorFault::Unexpected
+        })
+    }
+
+    /// Goes to the next byte of a text that is not meant as it stands.
+    #[inline(always)]
+    fn skip_plain(&mut self) {
+        self.at = plain_end(self.text.as_bytes(), self.at);
+    }
+
+    /// Goes behind the mark that closes a text.
+    fn skip_text_rest(&mut self) -> Result<(), CursorFault> {
+        loop {
+            self.skip_plain();
+            if self.byte() != b'\\' {
+                return self.mark(b'"');
+            }
+            self.at += 1;
+            match self.byte() {
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
+                b'u' => {
+                    for _ in 0..4 {
+                        self.at += 1;
+                        if !self.byte().is_ascii_hexdigit() {
+                            return Err(self.fault());
+                        }
+                    }
+                    self.at += 1;
+                }
+                _ => return Err(self.fault()),
+            }
+        }
+    }
+
+    fn name(&mut self) -> Result<&'a [u8], CursorFault> {
+        self.peek();
+        self.mark(b'"')?;
+        let start = self.at;
+        self.skip_plain();
+        if self.byte() == b'"' {
+            self.at += 1;
+        } else {
+            self.skip_text_rest()?;
+        }
+        let end = self.at - 1;
+        self.peek();
+        self.mark(b':')?;
+        Ok(self.text.as_bytes().get(start..end).unwrap_or_default())
+    }
+
+    fn skip_number(&mut self) -> Result<(), CursorFault> {
+        if self.byte() == b'-' {
+            self.at += 1;
+        }
+        if self.byte() == b'0' {
+            self.at += 1;
+        } else {
+            self.skip_digits()?;
+        }
+        if self.byte() == b'.' {
+            self.at += 1;
+            self.skip_digits()?;
+        }
+        if let b'e' | b'E' = self.byte() {
+            self.at += 1;
+            if let b'+' | b'-' = self.byte() {
+                self.at += 1;
+            }
+            self.skip_digits()?;
+        }
+        Ok(())
+    }
+
+    /// At least one digit.
+    fn skip_digits(&mut self) -> Result<(), CursorFault> {
+        if !self.byte().is_ascii_digit() {
+            return Err(self.fault());
+        }
+        while self.byte().is_ascii_digit() {
+            self.at += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "json_cursor_tests.rs"]
+mod tests;
