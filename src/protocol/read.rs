@@ -286,7 +286,7 @@ impl<'de> MapAccess<'de> for Members {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Mismatch> {
         self.next_name()
-            .map(|name| seed.deserialize(Reader(Value::String(name))))
+            .map(|name| seed.deserialize(Name(&name)))
             .transpose()
     }
 
@@ -294,6 +294,31 @@ impl<'de> MapAccess<'de> for Members {
     #[inline(never)]
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Mismatch> {
         seed.deserialize(Reader(self.value.take()))
+    }
+}
+
+/// A member's or a variant's name that is read.
+struct Name<'a>(&'a str);
+
+impl<'de> Deserializer<'de> for Name<'_> {
+    type Error = Mismatch;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
+        visitor.visit_str(self.0)
+    }
+
+    // Ids are names of members, too.
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Mismatch> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct seq tuple
+        tuple_struct map struct enum identifier ignored_any
     }
 }
 
@@ -324,7 +349,7 @@ impl<'de> EnumAccess<'de> for Variant {
     type Variant = Reader;
 
     fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Reader), Mismatch> {
-        let variant = seed.deserialize(Reader(Value::String(self.name)))?;
+        let variant = seed.deserialize(Name(&self.name))?;
         Ok((variant, Reader(self.value)))
     }
 }
