@@ -8,7 +8,7 @@ SEED ?= 1
 export PATH := $(CURDIR)/node_modules/.bin:$(HOME)/.cargo/bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
 
-.PHONY: dev test test-matrix test-proxy test-mastra test-openapi test-playground test-guides test-examples build size instructions bench deploy reindex try-provider setup fuzz fuzz-coverage
+.PHONY: dev test test-matrix test-proxy test-mastra test-openapi test-playground test-guides test-examples build size size-profile instructions bench deploy reindex try-provider setup fuzz fuzz-coverage
 
 ## The server on this machine, at http://localhost:$(PORT)
 dev: build
@@ -81,6 +81,10 @@ fuzz-coverage:
 ## What the Worker weighs
 size: build
 	node scripts/size.mjs
+
+## What the Worker is made of, into docs/size.md
+size-profile: build
+	node scripts/size.mjs --profile
 
 ## Instructions of the core for fixed inputs against bench/instructions/baseline.json; `WRITE=--write` writes that anew
 instructions: setup

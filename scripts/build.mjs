@@ -4,15 +4,16 @@
 // Does nothing when the inputs have not changed since.
 
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fail, isInstalled, root, run, wasmBindgen, which, workerBuild } from "./tools.mjs";
+import { fail, isInstalled, namedWasm, root, run, wasmBindgen, which, workerBuild } from "./tools.mjs";
+import { stripped } from "./wasm.mjs";
 
 const isForTests = process.argv.includes("--test-commands");
 const folder = isForTests ? "build-test" : "build";
-const inputs = ["src", "build.rs", "agents.toml", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json", "scripts/build.mjs", "scripts/tools.mjs"];
-const outputs = ["index.js", "index_bg.wasm"];
+const inputs = ["src", "build.rs", "agents.toml", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json", "scripts/build.mjs", "scripts/tools.mjs", "scripts/wasm.mjs"];
 const wasm = join(folder, "index_bg.wasm");
+const outputs = [join(root, folder, "index.js"), join(root, wasm), ...(isForTests ? [] : [namedWasm])];
 const stamp = join(root, folder, ".inputs.sha256");
 const settingsStamp = join(root, folder, ".wrangler.sha256");
 // PREFIX of wrangler.toml is built into the page.
@@ -65,12 +66,13 @@ function build() {
   }
   run("worker-build", ["--release"], toolAddresses());
   refuseUnwantedCode();
-  // worker-build keeps the function names, an eighth of the size.
-  run("wasm-opt", [wasm, "--strip-debug", "--strip-producers", "--all-features", "-o", wasm]);
+  // worker-build keeps the function names, a third of the size.
+  copyFileSync(join(root, wasm), namedWasm);
+  writeFileSync(join(root, wasm), stripped(readFileSync(namedWasm)));
 }
 
 const wanted = fingerprint(inputs);
-if (holds(stamp, wanted) && outputs.every((name) => existsSync(join(root, folder, name)))) {
+if (holds(stamp, wanted) && outputs.every(existsSync)) {
   console.log(`${folder}/ is up to date`);
 } else {
   if (!isInstalled(workerBuild)) fail(`worker-build ${workerBuild.version} is missing: \`make build\` installs it.`);

@@ -14,6 +14,9 @@ const cargoBin = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "bin"
 /** Node 22 and wrangler come from `node_modules`, the Rust tools from cargo's own folder. */
 export const path = [join(root, "node_modules", ".bin"), cargoBin, process.env.PATH].join(delimiter);
 
+/** The released wasm with the names of its functions, which the shipped one has not. */
+export const namedWasm = join(root, "target", "named.wasm");
+
 /** Ends the script with one sentence. */
 export function fail(sentence) {
   console.error(`\nio-bridge: ${sentence}`);

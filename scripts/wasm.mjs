@@ -1,0 +1,96 @@
+// What is in a wasm file. https://webassembly.github.io/spec/core/binary/modules.html
+
+const CUSTOM = 0;
+const IMPORT = 2;
+const CODE = 10;
+const DATA = 11;
+
+/** Reads numbers, texts and bytes one after the other. */
+class Reader {
+  constructor(bytes, at = 0) {
+    this.bytes = bytes;
+    this.at = at;
+  }
+
+  number() {
+    let [value, factor, byte] = [0, 1, 0];
+    do {
+      byte = this.bytes[this.at++];
+      value += (byte & 127) * factor;
+      factor *= 128;
+    } while (byte & 128);
+    return value;
+  }
+
+  take(length) {
+    this.at += length;
+    return this.bytes.subarray(this.at - length, this.at);
+  }
+
+  text() {
+    return this.take(this.number()).toString("utf8");
+  }
+
+  get isAtEnd() {
+    return this.at >= this.bytes.length;
+  }
+}
+
+function sections(file) {
+  const reader = new Reader(file, 8);
+  const found = [];
+  while (!reader.isAtEnd) {
+    const start = reader.at;
+    const [id] = reader.take(1);
+    const content = reader.take(reader.number());
+    found.push({ id, content, whole: file.subarray(start, reader.at) });
+  }
+  return found;
+}
+
+/** The file without its names and whatever else no engine needs. */
+export function stripped(file) {
+  const needed = sections(file).filter(({ id }) => id !== CUSTOM);
+  return Buffer.concat([file.subarray(0, 8), ...needed.map(({ whole }) => whole)]);
+}
+
+/** The functions of a file that keeps their names, `[{ name, bytes }]`, and its data. */
+export function contents(file) {
+  const names = new Map();
+  const bodies = [];
+  let [importCount, data] = [0, Buffer.alloc(0)];
+  for (const { id, content } of sections(file)) {
+    const reader = new Reader(content);
+    if (id === CUSTOM && reader.text() === "name") readNames(reader, names);
+    if (id === IMPORT) importCount = functionImports(reader);
+    if (id === CODE) for (let left = reader.number(); left > 0; left--) bodies.push(reader.take(reader.number()));
+    if (id === DATA) data = content;
+  }
+  return { functions: bodies.map((bytes, index) => ({ name: names.get(importCount + index) ?? "", bytes })), data };
+}
+
+function readNames(reader, names) {
+  while (!reader.isAtEnd) {
+    const [kind] = reader.take(1);
+    const part = new Reader(reader.take(reader.number()));
+    const isOfFunctions = kind === 1;
+    for (let left = isOfFunctions ? part.number() : 0; left > 0; left--) names.set(part.number(), part.text());
+  }
+}
+
+/** How many functions are imported: those are numbered first. */
+function functionImports(reader) {
+  let count = 0;
+  for (let left = reader.number(); left > 0; left--) {
+    reader.text();
+    reader.text();
+    const [kind] = reader.take(1);
+    // A function, a table, a memory, a global, an exception's tag.
+    if (kind === 0) count += 1;
+    if (kind === 1 || kind === 3) reader.take(1);
+    if ((kind === 1 || kind === 2) && reader.number() & 1) reader.number();
+    if (kind === 3 || kind === 4) reader.take(1);
+    if (kind !== 3) reader.number();
+  }
+  return count;
+}
