@@ -16,10 +16,10 @@ pub struct AgentsFile {
     pub agents: Vec<AgentConfig>,
     /// HTTP tools by name.
     #[serde(default)]
-    pub tools: BTreeMap<String, HttpToolConfig>,
+    pub tools: BTreeMap<String, Box<HttpToolConfig>>,
     /// MCP servers by name.
     #[serde(default)]
-    pub mcp: BTreeMap<String, McpServerConfig>,
+    pub mcp: BTreeMap<String, Box<McpServerConfig>>,
 }
 
 /// One agent. Times are milliseconds.

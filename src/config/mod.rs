@@ -84,8 +84,8 @@ pub struct Config {
     /// What a request may weigh.
     pub limits: Limits,
     agents: Vec<Rc<AgentConfig>>,
-    tools: BTreeMap<String, HttpToolConfig>,
-    mcp: BTreeMap<String, McpServerConfig>,
+    tools: BTreeMap<String, Box<HttpToolConfig>>,
+    mcp: BTreeMap<String, Box<McpServerConfig>>,
 }
 
 /// How grave a log line must be to be written, in rising order.
@@ -236,13 +236,13 @@ impl Config {
             .tools
             .iter()
             .filter_map(|name| self.tools.get_key_value(name));
-        named.map(|(name, tool)| (name.as_str(), tool)).collect()
+        named.map(|(name, tool)| (name.as_str(), &**tool)).collect()
     }
 
     /// The MCP servers an agent has, with their names.
     pub fn mcp_servers(&self, agent: &AgentConfig) -> Vec<(&str, &McpServerConfig)> {
         let named = agent.mcp.iter().filter_map(|name| self.mcp.get_key_value(name));
-        named.map(|(name, server)| (name.as_str(), server)).collect()
+        named.map(|(name, server)| (name.as_str(), &**server)).collect()
     }
 
     /// The agent whose server keeps the threads a thread route is about; `None` = they are in our database. The agent a

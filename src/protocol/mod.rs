@@ -16,6 +16,7 @@ pub mod json_cursor;
 pub mod lifecycle;
 pub mod message;
 mod message_decode;
+pub mod order;
 pub mod percent;
 pub mod read;
 pub mod thread;

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::arguments::generate_arguments;
 use super::script::Part;
 use super::words::{Words, name_words};
+use crate::protocol::order::insert_in_order;
 use crate::protocol::tool::Tool;
 
 /// Words that ask for a tool.
@@ -113,8 +114,10 @@ fn generated_call(tool: &Tool, text: &str, sentence: &str) -> Part {
 fn mentions<'t>(text: &str, words: &Words<'_>, tools: &'t [Tool]) -> Vec<Mention<'t>> {
     let mut found: Vec<Mention<'t>> = Vec::new();
     let has_verb = words.has_any(VERBS);
-    let mut by_length: Vec<&Tool> = tools.iter().filter(|tool| !tool.name.is_empty()).collect();
-    by_length.sort_by_key(|tool| std::cmp::Reverse(tool.name.len()));
+    let mut by_length: Vec<&Tool> = Vec::new();
+    for tool in tools.iter().filter(|tool| !tool.name.is_empty()) {
+        insert_in_order(&mut by_length, tool, |tool| std::cmp::Reverse(tool.name.len()));
+    }
     for tool in by_length {
         // A name that is an ordinary word ("search") only counts when the text asks for a tool.
         let is_plain = tool.name.chars().all(|character| character.is_ascii_lowercase());
@@ -122,12 +125,11 @@ fn mentions<'t>(text: &str, words: &Words<'_>, tools: &'t [Tool]) -> Vec<Mention
             for (start, end) in places(text, &tool.name) {
                 let is_free = found.iter().all(|other| end <= other.start || start >= other.end);
                 if is_free {
-                    found.push(Mention { start, end, tool });
+                    insert_in_order(&mut found, Mention { start, end, tool }, |mention| mention.start);
                 }
             }
         }
     }
-    found.sort_by_key(|mention| mention.start);
     if found.is_empty() {
         let is_described = |tool: &&Tool| {
             let name = name_words(&tool.name);

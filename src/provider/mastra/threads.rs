@@ -11,6 +11,7 @@ use super::api;
 pub use super::messages::KeptMessage;
 use super::messages::StoredMessage;
 use crate::protocol::id::{ResourceId, ThreadId};
+use crate::protocol::order::insert_in_order;
 use crate::protocol::percent;
 use crate::protocol::read;
 use crate::protocol::thread::{NewThread, Page, Thread, ThreadOrder, ThreadPatch};
@@ -138,9 +139,11 @@ pub fn read_messages(body: &[u8]) -> Result<Page<KeptMessage>, ProviderError> {
         has_more: bool,
     }
     let page: Messages = parse(body)?;
-    let items = page.messages.into_iter().map(StoredMessage::into_kept);
-    let mut items = items.collect::<Option<Vec<_>>>().ok_or(UNREADABLE)?;
-    items.sort_by_key(|message| message.created_at_ms);
+    let mut items = Vec::with_capacity(page.messages.len());
+    for message in page.messages {
+        let message = message.into_kept().ok_or(UNREADABLE)?;
+        insert_in_order(&mut items, message, |message| message.created_at_ms);
+    }
     Ok(Page {
         items,
         total: page.total,

@@ -25,13 +25,13 @@ struct Names {
     output_index: Option<u64>,
 }
 
-/// The items by their place: the number of items that arrived before.
+/// The items by their place: the number of items that arrived before. Boxed, so that one map's code serves all three.
 #[derive(Debug, Default)]
 pub(super) struct Items {
-    messages: BTreeMap<usize, Message>,
-    calls: BTreeMap<usize, Call>,
+    messages: BTreeMap<usize, Box<Message>>,
+    calls: BTreeMap<usize, Box<Call>>,
     /// Reasoning, with what must go back of it.
-    reasoning: BTreeMap<usize, Value>,
+    reasoning: BTreeMap<usize, Box<Value>>,
     count: usize,
 }
 
@@ -100,12 +100,14 @@ impl Items {
             .find(&self.messages, named)
             .or_else(|| self.find(&self.messages, possible));
         let place = place.unwrap_or_else(|| self.next_place());
-        self.messages.entry(place).or_insert_with(|| Message {
-            names: naming.to_names(),
-            text: String::new(),
-            phase: String::new(),
-            said: Vec::new(),
-            is_closed: false,
+        self.messages.entry(place).or_insert_with(|| {
+            Box::new(Message {
+                names: naming.to_names(),
+                text: String::new(),
+                phase: String::new(),
+                said: Vec::new(),
+                is_closed: false,
+            })
         })
     }
 
@@ -127,13 +129,14 @@ impl Items {
             };
             // Without a name yet, so there is nothing to say.
             merge.take(call.piece(), &mut Vec::new());
-            call
+            Box::new(call)
         })
     }
 
     /// The call that is named by an id.
     pub fn known_call(&mut self, naming: &Naming<'_>) -> Option<&mut Call> {
-        self.calls.values_mut().find(|call| naming.is_of(&call.names))
+        let mut calls = self.calls.values_mut().map(|call| &mut **call);
+        calls.find(|call| naming.is_of(&call.names))
     }
 
     /// Keeps reasoning that can go back: only what is encrypted can, since nothing is stored at the vendor.
@@ -148,7 +151,7 @@ impl Items {
             "summary": item.summary.filter(Value::is_array).unwrap_or_else(|| json!([])),
             "encrypted_content": item.encrypted_content.0,
         });
-        self.reasoning.insert(place, kept);
+        self.reasoning.insert(place, kept.into());
     }
 
     /// Whether a message has said anything.
@@ -163,17 +166,19 @@ impl Items {
             return None;
         }
         let item = |place: usize| {
-            let message = self.messages.get(&place).map(Message::to_state);
+            let message = self.messages.get(&place).map(|message| message.to_state());
             let call = self
                 .calls
                 .get(&place)
                 .map(|call| json!({ "type": "function_call", "slot": call.slot }));
-            message.or(call).or_else(|| self.reasoning.get(&place).cloned())
+            message
+                .or(call)
+                .or_else(|| self.reasoning.get(&place).map(|item| Value::clone(item)))
         };
         Some((0..self.count).filter_map(item).collect())
     }
 
-    fn find<T>(&self, items: &BTreeMap<usize, T>, is_meant: impl Fn(&T) -> bool) -> Option<usize> {
+    fn find<T>(&self, items: &BTreeMap<usize, Box<T>>, is_meant: impl Fn(&T) -> bool) -> Option<usize> {
         let mut latest_first = items.iter().rev();
         latest_first.find_map(|(place, item)| is_meant(item).then_some(*place))
     }
