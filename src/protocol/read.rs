@@ -17,7 +17,19 @@ use serde_json::{Map, Number, Value, map};
 /// Why a JSON value is not of a type; in the words of serde.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Mismatch(String);
+#[expect(
+    clippy::box_collection,
+    reason = "one pointer: every member of every type hands it on"
+)]
+pub struct Mismatch(Box<String>);
+
+impl Mismatch {
+    #[cold]
+    #[inline(never)]
+    fn new(message: String) -> Self {
+        Self(Box::new(message))
+    }
+}
 
 /// Reads a type from a text.
 ///
@@ -40,32 +52,32 @@ pub fn from_value<T: Deserialize<'static>>(value: Value) -> Result<T, Mismatch> 
 /// # Errors
 /// [`Mismatch`]
 pub fn to_value<T: Serialize + ?Sized>(of: &T) -> Result<Value, Mismatch> {
-    let text = serde_json::to_string(of).map_err(|error| Mismatch(error.to_string()))?;
+    let text = serde_json::to_string(of).map_err(|error| Mismatch::new(error.to_string()))?;
     tree(&text)
 }
 
 fn tree(text: &str) -> Result<Value, Mismatch> {
-    serde_json::from_str(text).map_err(|error| Mismatch(error.to_string()))
+    serde_json::from_str(text).map_err(|error| Mismatch::new(error.to_string()))
 }
 
 impl serde::de::Error for Mismatch {
     fn custom<T: Display>(message: T) -> Self {
-        Self(message.to_string())
+        Self::new(message.to_string())
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
         match found {
-            Unexpected::Unit => Self(format!("invalid type: null, expected {expected}")),
-            found => Self(format!("invalid type: {found}, expected {expected}")),
+            Unexpected::Unit => Self::new(format!("invalid type: null, expected {expected}")),
+            found => Self::new(format!("invalid type: {found}, expected {expected}")),
         }
     }
 
     fn missing_field(name: &'static str) -> Self {
-        Self(format!("missing field `{name}`"))
+        Self::new(format!("missing field `{name}`"))
     }
 
     fn duplicate_field(name: &'static str) -> Self {
-        Self(format!("duplicate field `{name}`"))
+        Self::new(format!("duplicate field `{name}`"))
     }
 }
 
@@ -147,7 +159,7 @@ impl<'de> Deserializer<'de> for Reader {
             // As serde_json hands a number on, so that it keeps every digit.
             Value::Number(number) => number
                 .deserialize_any(visitor)
-                .map_err(|error| Mismatch(error.to_string())),
+                .map_err(|error| Mismatch::new(error.to_string())),
             Value::String(text) => visitor.visit_string(text),
             Value::Array(items) => visitor.visit_seq(Items(items.into_iter())),
             Value::Object(members) => visitor.visit_map(Members::new(members)),

@@ -42,7 +42,7 @@ fn peer<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 }
 
 fn both_say<T: DeserializeOwned + PartialEq + Debug>(text: &str) {
-    let ours = from_text::<T>(text).map_err(|Mismatch(message)| message);
+    let ours = from_text::<T>(text).map_err(|Mismatch(message)| *message);
     assert_eq!(ours, peer::<T>(text), "{text}");
 }
 
