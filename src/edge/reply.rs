@@ -14,6 +14,8 @@ use crate::binding::accept::Binding;
 #[derive(Debug)]
 pub struct Answer {
     status: u16,
+    /// Of the object whose answer it is.
+    relayed: Option<Headers>,
     headers: Vec<(Cow<'static, str>, String)>,
     body: ResponseBody,
     /// The client's end, of a handshake's answer.
@@ -83,30 +85,24 @@ impl Answer {
         }
     }
 
-    /// The answer of a run's object, its body untouched. A fetched response's headers cannot be changed, so they move.
+    /// The answer of a run's object, its body untouched. A fetched response's headers cannot be changed: a copy can.
     pub fn relayed(response: Response) -> Self {
-        let status = response.status_code();
+        let headers = response.headers().clone();
         // The platform says the length itself.
-        let headers = response
-            .headers()
-            .entries()
-            .filter(|(name, _)| name != "content-length");
-        let headers = headers.map(|(name, value)| (Cow::Owned(name), value)).collect();
+        let _ = headers.delete("content-length");
+        let status = response.status_code();
         let (_, body) = response.into_parts();
         Self {
-            status,
-            headers,
-            body,
-            socket: None,
-            code: None,
+            relayed: Some(headers),
+            ..Self::new(status, body)
         }
     }
 
     fn new(status: u16, body: ResponseBody) -> Self {
-        let headers = Vec::new();
         Self {
             status,
-            headers,
+            relayed: None,
+            headers: Vec::new(),
             body,
             socket: None,
             code: None,
@@ -164,7 +160,7 @@ impl Answer {
     /// The platform's response. A header whose value is not one for HTTP is left out: it could only come from a
     /// client's own text.
     pub fn into_response(self) -> Response {
-        let headers = Headers::new();
+        let headers = self.relayed.unwrap_or_default();
         for (name, value) in &self.headers {
             let _ = headers.append(name, value);
         }

@@ -54,6 +54,8 @@ const CANCEL_WAIT_MS: u64 = 10_000;
 #[durable_object(alarm)]
 #[derive(Debug)]
 pub struct RunObject {
+    /// Its id, hexadecimal.
+    id: String,
     state: Rc<State>,
     env: Env,
     run: RefCell<Option<Rc<LiveRun>>>,
@@ -62,6 +64,7 @@ pub struct RunObject {
 impl DurableObject for RunObject {
     fn new(state: State, env: Env) -> Self {
         Self {
+            id: state.id().to_string(),
             state: Rc::new(state),
             env,
             run: RefCell::new(None),
@@ -396,7 +399,7 @@ impl RunObject {
     }
 
     fn address(&self) -> Option<ObjectAddress> {
-        ObjectAddress::from_hex(&self.state.id().to_string())
+        ObjectAddress::from_hex(&self.id)
     }
 
     fn live(&self) -> Option<Rc<LiveRun>> {
@@ -412,7 +415,7 @@ impl RunObject {
     }
 
     fn log(&self) -> ConsoleLog {
-        env::log(&self.env).with("object", self.state.id().to_string())
+        env::log(&self.env).with("object", self.id.as_str())
     }
 
     fn run_log(&self, run: &LiveRun) -> ConsoleLog {
