@@ -33,7 +33,10 @@ pub(super) struct Call<'a> {
     pub delta: Text<'a>,
 }
 
-payload!(Call<'a>: "toolCallId" => tool_call_id, "toolCallName" => tool_call_name, "parentMessageId" => parent_message_id, "delta" => delta);
+payload!(Call<'a>:
+    "toolCallId" => tool_call_id, "toolCallName" => tool_call_name, "parentMessageId" => parent_message_id,
+    "delta" => delta,
+);
 
 /// `TOOL_CALL_RESULT`
 #[derive(Default)]
@@ -82,7 +85,10 @@ struct Usage {
     cache_write_input_tokens: Option<u64>,
 }
 
-payload!(Usage: "inputTokens" => input_tokens, "outputTokens" => output_tokens, "reasoningTokens" => reasoning_tokens, "cachedInputTokens" => cached_input_tokens, "cacheWriteInputTokens" => cache_write_input_tokens);
+payload!(Usage:
+    "inputTokens" => input_tokens, "outputTokens" => output_tokens, "reasoningTokens" => reasoning_tokens,
+    "cachedInputTokens" => cached_input_tokens, "cacheWriteInputTokens" => cache_write_input_tokens,
+);
 
 impl Finished {
     /// The counts of all models the agent asked.

@@ -18,7 +18,10 @@ pub(super) struct Payload<'a> {
     pub usage: Option<Box<Usage>>,
 }
 
-payload!(Payload<'a>: "type" => kind, "index" => index, "content_block" => content_block, "delta" => delta, "message" => message, "usage" => usage);
+payload!(Payload<'a>:
+    "type" => kind, "index" => index, "content_block" => content_block, "delta" => delta,
+    "message" => message, "usage" => usage,
+);
 
 /// What is read of a payload that [`Payload`] does not fit: a future kind of event may use its members otherwise.
 #[derive(Debug, Default)]
@@ -42,7 +45,10 @@ pub(super) struct ContentBlock<'a> {
     pub input: Arguments<'a>,
 }
 
-payload!(ContentBlock<'a>: "type" => kind, "text" => text, "thinking" => thinking, "signature" => signature, "data" => data, "id" => id, "name" => name, "input" => input);
+payload!(ContentBlock<'a>:
+    "type" => kind, "text" => text, "thinking" => thinking, "signature" => signature, "data" => data,
+    "id" => id, "name" => name, "input" => input,
+);
 
 #[derive(Debug, Default)]
 pub(super) struct Delta<'a> {
@@ -55,7 +61,10 @@ pub(super) struct Delta<'a> {
     pub stop_reason: Text<'a>,
 }
 
-payload!(Delta<'a>: "type" => kind, "text" => text, "thinking" => thinking, "signature" => signature, "partial_json" => partial_json, "stop_reason" => stop_reason);
+payload!(Delta<'a>:
+    "type" => kind, "text" => text, "thinking" => thinking, "signature" => signature,
+    "partial_json" => partial_json, "stop_reason" => stop_reason,
+);
 
 #[derive(Debug, Default)]
 pub(super) struct Message {
@@ -74,7 +83,11 @@ pub(super) struct Usage {
     output_tokens_details: Option<OutputDetails>,
 }
 
-payload!(Usage: "input_tokens" => input_tokens, "cache_read_input_tokens" => cache_read_input_tokens, "cache_creation_input_tokens" => cache_creation_input_tokens, "output_tokens" => output_tokens, "output_tokens_details" => output_tokens_details);
+payload!(Usage:
+    "input_tokens" => input_tokens, "cache_read_input_tokens" => cache_read_input_tokens,
+    "cache_creation_input_tokens" => cache_creation_input_tokens, "output_tokens" => output_tokens,
+    "output_tokens_details" => output_tokens_details,
+);
 
 #[derive(Debug, Default, Clone)]
 struct OutputDetails {

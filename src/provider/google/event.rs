@@ -17,7 +17,10 @@ pub(super) struct Payload<'a> {
     pub error: Option<Raw<'a>>,
 }
 
-payload!(Payload<'a>: "candidates" => candidates, "promptFeedback" => prompt_feedback, "usageMetadata" => usage_metadata, "error" => error);
+payload!(Payload<'a>:
+    "candidates" => candidates, "promptFeedback" => prompt_feedback, "usageMetadata" => usage_metadata,
+    "error" => error,
+);
 
 #[derive(Debug, Default)]
 pub(super) struct Candidate<'a> {
@@ -44,7 +47,10 @@ pub(super) struct Part<'a> {
     pub function_call: Option<Box<FunctionCall<'a>>>,
 }
 
-payload!(Part<'a>: "text" => text, "thought" => thought, "thoughtSignature" => thought_signature, "functionCall" => function_call);
+payload!(Part<'a>:
+    "text" => text, "thought" => thought, "thoughtSignature" => thought_signature,
+    "functionCall" => function_call,
+);
 
 #[derive(Debug, Default)]
 pub(super) struct FunctionCall<'a> {
@@ -71,7 +77,11 @@ pub(super) struct Usage {
     thoughts_token_count: Option<u64>,
 }
 
-payload!(Usage: "promptTokenCount" => prompt_token_count, "toolUsePromptTokenCount" => tool_use_prompt_token_count, "cachedContentTokenCount" => cached_content_token_count, "candidatesTokenCount" => candidates_token_count, "thoughtsTokenCount" => thoughts_token_count);
+payload!(Usage:
+    "promptTokenCount" => prompt_token_count, "toolUsePromptTokenCount" => tool_use_prompt_token_count,
+    "cachedContentTokenCount" => cached_content_token_count,
+    "candidatesTokenCount" => candidates_token_count, "thoughtsTokenCount" => thoughts_token_count,
+);
 
 impl Usage {
     /// The counts as AG-UI counts them: Gemini counts thoughts beside the answer, and what its own tools put into the

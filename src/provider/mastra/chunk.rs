@@ -76,7 +76,10 @@ pub(super) struct Call<'a> {
     input: Arguments<'a>,
 }
 
-payload!(Call<'a>: "toolCallId" => tool_call_id, "id" => id, "toolName" => tool_name, "argsTextDelta" => args_text_delta, "delta" => delta, "args" => args, "input" => input);
+payload!(Call<'a>:
+    "toolCallId" => tool_call_id, "id" => id, "toolName" => tool_name, "argsTextDelta" => args_text_delta,
+    "delta" => delta, "args" => args, "input" => input,
+);
 
 impl Call<'_> {
     pub fn call_id(&self) -> &str {
@@ -110,7 +113,10 @@ pub(super) struct Outcome {
     pub approval: Approval,
 }
 
-payload!(Outcome: "result" => result, "output" => output, "isError" => is_error, "preliminary" => preliminary, "error" => error, "approval" => approval);
+payload!(Outcome:
+    "result" => result, "output" => output, "isError" => is_error, "preliminary" => preliminary,
+    "error" => error, "approval" => approval,
+);
 
 /// The answer of who was asked whether a call may run.
 #[derive(Default)]
@@ -129,7 +135,9 @@ pub(super) struct Finish<'a> {
     usage: Option<Usage>,
 }
 
-payload!(Finish<'a>: "stepResult" => step_result, "finishReason" => finish_reason, "output" => output, "usage" => usage);
+payload!(Finish<'a>:
+    "stepResult" => step_result, "finishReason" => finish_reason, "output" => output, "usage" => usage,
+);
 
 #[derive(Default)]
 struct StepResult<'a> {
@@ -175,7 +183,10 @@ pub(super) struct Usage {
     cache_creation_input_tokens: Value,
 }
 
-payload!(Usage: "inputTokens" => input_tokens, "outputTokens" => output_tokens, "reasoningTokens" => reasoning_tokens, "cachedInputTokens" => cached_input_tokens, "cacheCreationInputTokens" => cache_creation_input_tokens);
+payload!(Usage:
+    "inputTokens" => input_tokens, "outputTokens" => output_tokens, "reasoningTokens" => reasoning_tokens,
+    "cachedInputTokens" => cached_input_tokens, "cacheCreationInputTokens" => cache_creation_input_tokens,
+);
 
 impl Usage {
     pub fn to_token_usage(&self) -> Option<TokenUsage> {

@@ -29,7 +29,10 @@ pub(super) struct Chunk<'a> {
     pub result: Option<Box<Chunk<'a>>>,
 }
 
-payload!(Chunk<'a>: "choices" => choices, "usage" => usage, "error" => error, "object" => object, "response" => response, "tool_calls" => tool_calls, "finish_reason" => finish_reason, "result" => result);
+payload!(Chunk<'a>:
+    "choices" => choices, "usage" => usage, "error" => error, "object" => object, "response" => response,
+    "tool_calls" => tool_calls, "finish_reason" => finish_reason, "result" => result,
+);
 
 #[derive(Debug, Default)]
 pub(super) struct Choice<'a> {
@@ -41,7 +44,9 @@ pub(super) struct Choice<'a> {
     pub finish_reason: Text<'a>,
 }
 
-payload!(Choice<'a>: "index" => index, "delta" => delta, "message" => message, "finish_reason" => finish_reason);
+payload!(Choice<'a>:
+    "index" => index, "delta" => delta, "message" => message, "finish_reason" => finish_reason,
+);
 
 #[derive(Debug, Default)]
 pub(super) struct Delta<'a> {
@@ -57,7 +62,10 @@ pub(super) struct Delta<'a> {
     pub function_call: Option<FunctionDelta<'a>>,
 }
 
-payload!(Delta<'a>: "content" => content, "refusal" => refusal, "reasoning_content" => reasoning_content, "reasoning" => reasoning, "tool_calls" => tool_calls, "function_call" => function_call);
+payload!(Delta<'a>:
+    "content" => content, "refusal" => refusal, "reasoning_content" => reasoning_content,
+    "reasoning" => reasoning, "tool_calls" => tool_calls, "function_call" => function_call,
+);
 
 #[derive(Debug, Default)]
 pub(super) struct ToolCallDelta<'a> {
@@ -71,7 +79,9 @@ pub(super) struct ToolCallDelta<'a> {
     pub arguments: Arguments<'a>,
 }
 
-payload!(ToolCallDelta<'a>: "index" => index, "id" => id, "function" => function, "name" => name, "arguments" => arguments);
+payload!(ToolCallDelta<'a>:
+    "index" => index, "id" => id, "function" => function, "name" => name, "arguments" => arguments,
+);
 
 #[derive(Debug, Default)]
 pub(super) struct FunctionDelta<'a> {
@@ -92,7 +102,12 @@ pub(super) struct Usage {
     prompt_cache_hit_tokens: Option<u64>,
 }
 
-payload!(Usage: "prompt_tokens" => prompt_tokens, "completion_tokens" => completion_tokens, "total_tokens" => total_tokens, "prompt_tokens_details" => prompt_tokens_details, "completion_tokens_details" => completion_tokens_details, "prompt_cache_hit_tokens" => prompt_cache_hit_tokens);
+payload!(Usage:
+    "prompt_tokens" => prompt_tokens, "completion_tokens" => completion_tokens,
+    "total_tokens" => total_tokens, "prompt_tokens_details" => prompt_tokens_details,
+    "completion_tokens_details" => completion_tokens_details,
+    "prompt_cache_hit_tokens" => prompt_cache_hit_tokens,
+);
 
 #[derive(Debug, Default)]
 struct PromptDetails {

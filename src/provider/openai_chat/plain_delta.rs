@@ -91,7 +91,7 @@ mod tests {
     }
 
     /// What `delta` reads of a chunk that is nothing but text.
-    fn by_serde(chunk: &str) -> Option<String> {
+    fn by_delta(chunk: &str) -> Option<String> {
         let chunk: Chunk<'_> = payload::read(chunk).ok()?;
         let mut choices = chunk.choices?;
         let delta = choices.pop()?.delta?;
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_of_every_vendor_is_read_as_serde_reads_it() {
+    fn a_chunk_of_every_vendor_is_read_as_delta_reads_it() {
         for chunk in [
             r#"{"id":"c1","object":"chat.completion.chunk","created":1795910400,"model":"m","service_tier":"default","system_fingerprint":null,"choices":[{"index":0,"delta":{"content":" w\u00f6rd"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"aZ9"}"#,
             r#"{"choices":[{"delta":{"content":"a"}}]}"#,
@@ -108,12 +108,12 @@ mod tests {
         ] {
             let text = plain_text(chunk).map(Cow::into_owned);
             assert!(text.is_some(), "{chunk}");
-            assert_eq!(text, by_serde(chunk), "{chunk}");
+            assert_eq!(text, by_delta(chunk), "{chunk}");
         }
     }
 
     #[test]
-    fn everything_else_is_left_to_serde() {
+    fn everything_else_is_left_to_delta() {
         for chunk in [
             "",
             "[DONE]",

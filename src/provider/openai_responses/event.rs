@@ -27,7 +27,11 @@ pub(super) struct Payload<'a> {
     pub response: Option<Box<Response<'a>>>,
 }
 
-payload!(Payload<'a>: "type" => kind, "delta" => delta, "item_id" => item_id, "output_index" => output_index, "content_index" => content_index, "text" => text, "refusal" => refusal, "arguments" => arguments, "item" => item, "response" => response);
+payload!(Payload<'a>:
+    "type" => kind, "delta" => delta, "item_id" => item_id, "output_index" => output_index,
+    "content_index" => content_index, "text" => text, "refusal" => refusal, "arguments" => arguments,
+    "item" => item, "response" => response,
+);
 
 /// What is read of a payload that [`Payload`] does not fit: a future kind of event may use its members otherwise.
 #[derive(Debug, Default)]
@@ -54,7 +58,11 @@ pub(super) struct Item<'a> {
     pub encrypted_content: Text<'a>,
 }
 
-payload!(Item<'a>: "type" => kind, "id" => id, "status" => status, "content" => content, "phase" => phase, "call_id" => call_id, "name" => name, "arguments" => arguments, "summary" => summary, "encrypted_content" => encrypted_content);
+payload!(Item<'a>:
+    "type" => kind, "id" => id, "status" => status, "content" => content, "phase" => phase,
+    "call_id" => call_id, "name" => name, "arguments" => arguments, "summary" => summary,
+    "encrypted_content" => encrypted_content,
+);
 
 #[derive(Debug, Default)]
 pub(super) struct Part<'a> {
@@ -89,7 +97,10 @@ pub(super) struct Usage {
     output_tokens_details: Option<OutputDetails>,
 }
 
-payload!(Usage: "input_tokens" => input_tokens, "output_tokens" => output_tokens, "input_tokens_details" => input_tokens_details, "output_tokens_details" => output_tokens_details);
+payload!(Usage:
+    "input_tokens" => input_tokens, "output_tokens" => output_tokens,
+    "input_tokens_details" => input_tokens_details, "output_tokens_details" => output_tokens_details,
+);
 
 #[derive(Debug, Default)]
 struct InputDetails {
