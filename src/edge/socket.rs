@@ -11,9 +11,8 @@ use futures::future::{Either, select};
 use js_sys::Function;
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::spawn_local;
-use worker::{
-    Env, EventStream, Headers, Method, Request, RequestInit, WebSocket, WebSocketPair, WebsocketEvent,
-};
+use web_sys::{Headers, RequestInit};
+use worker::{Env, EventStream, Request, WebSocket, WebSocketPair, WebsocketEvent};
 
 use super::clock::PlatformClock;
 use super::env;
@@ -256,21 +255,22 @@ impl Line {
     }
 
     fn request(&self, path: &str, body: &str) -> worker::Result<Request> {
-        let headers = Headers::new();
+        let headers = Headers::new()?;
         headers.set("content-type", "application/json")?;
         if let Some(address) = &self.address {
             headers.set(ADDRESS_HEADER, address)?;
         }
-        let mut init = RequestInit::new();
-        init.with_method(Method::Post)
-            .with_headers(headers)
-            .with_body(Some(body.into()));
+        let init = RequestInit::new();
+        init.set_method("POST");
+        init.set_headers(&headers);
+        init.set_body(&body.into());
         let query = self
             .query
             .as_ref()
             .map_or(String::new(), |query| format!("?{query}"));
         // It goes nowhere; the host only has to be one.
-        Request::new_with_init(&format!("https://socket{}{path}{query}", self.prefix), &init)
+        let url = format!("https://socket{}{path}{query}", self.prefix);
+        Ok(web_sys::Request::new_with_str_and_init(&url, &init)?.into())
     }
 }
 
