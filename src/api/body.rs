@@ -204,7 +204,8 @@ mod tests {
         assert_eq!(error.status(), 400);
         error
             .issues
-            .into_iter()
+            .iter()
+            .cloned()
             .map(|issue| (issue.pointer, issue.message))
             .collect()
     }

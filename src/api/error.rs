@@ -1,5 +1,7 @@
 //! Errors as the API answers them: one function for each thing that can be said.
 
+use std::ops::Deref;
+
 use serde_json::{Map, Value, json};
 
 pub use super::error_code::ErrorCode;
@@ -23,9 +25,14 @@ const OPERATOR_RETRY_AFTER_S: u64 = 60;
 /// An answer that is not a success.
 ///
 /// Wire: `{"error": "<sentence>", "code", "issues"?: [{"field","message"}], ...}`. Source: contract D2.
+/// One pointer: every step of a request hands it on.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{message}")]
-pub struct ApiError {
+#[error("{}", self.message)]
+pub struct ApiError(Box<Parts>);
+
+/// What an [`ApiError`] says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parts {
     /// Code and status.
     pub code: ErrorCode,
     /// One sentence for people, without private detail.
@@ -40,26 +47,34 @@ pub struct ApiError {
     pub allow: Option<String>,
 }
 
+impl Deref for ApiError {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
 impl ApiError {
     /// An error with nothing beside its code and sentence.
     fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Parts {
             code,
             message: message.into(),
             issues: Vec::new(),
             members: Vec::new(),
             retry_after_s: None,
             allow: None,
-        }
+        }))
     }
 
     fn after(mut self, retry_after_s: u64) -> Self {
-        self.retry_after_s = Some(retry_after_s);
+        self.0.retry_after_s = Some(retry_after_s);
         self
     }
 
     fn with_issues(mut self, issues: Vec<Issue>) -> Self {
-        self.issues = issues;
+        self.0.issues = issues;
         self
     }
 
@@ -196,14 +211,14 @@ impl ApiError {
             ErrorCode::MethodNotAllowed,
             "This route does not take this method.",
         );
-        error.allow = Some(allow);
+        error.0.allow = Some(allow);
         error
     }
 
     /// A run of this id exists (D12). `status` as in `GET /runs/:runId`, `events` the path of its event stream.
     pub fn run_conflict(status: &str, thread_id: &ThreadId, events: String) -> Self {
         let mut error = Self::new(ErrorCode::RunConflict, "A run with this id exists already.");
-        error.members = vec![
+        error.0.members = vec![
             ("status", json!(status)),
             ("threadId", json!(thread_id)),
             ("events", json!(events)),
@@ -223,7 +238,7 @@ impl ApiError {
     pub fn generation_changed(generation: u64) -> Self {
         let message = "The run was restarted; its events must be read from the start.";
         let mut error = Self::new(ErrorCode::GenerationChanged, message);
-        error.members.push(("generation", json!(generation)));
+        error.0.members.push(("generation", json!(generation)));
         error
     }
 
@@ -405,7 +420,7 @@ impl ApiError {
     pub fn unhealthy(checks: Value) -> Self {
         let message = "A part of this deployment does not work.";
         let mut error = Self::new(ErrorCode::Unhealthy, message);
-        error.members = vec![("status", json!("failing")), ("checks", checks)];
+        error.0.members = vec![("status", json!("failing")), ("checks", checks)];
         error.after(OPERATOR_RETRY_AFTER_S)
     }
 

@@ -262,7 +262,7 @@ mod tests {
             ),
         ] {
             let error = judged(more.clone()).expect_err(&more.to_string());
-            assert_eq!((error.status(), error.message), (413, sentence));
+            assert_eq!((error.status(), error.message.clone()), (413, sentence));
         }
         let schema =
             json!({ "forwardedProps": { "structuredOutput": { "schema": { "title": "x".repeat(60) } } } });

@@ -17,7 +17,8 @@ fn issues(error: ApiError) -> Vec<(String, String)> {
     assert_eq!((error.status(), error.code.as_str()), (400, "invalid_query"));
     error
         .issues
-        .into_iter()
+        .iter()
+        .cloned()
         .map(|issue| (issue.pointer, issue.message))
         .collect()
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn resolved(method: &str, path: &str) -> Result<Route, (u16, Option<String>)> {
-    resolve("/io-bridge", method, path).map_err(|error| (error.status(), error.allow))
+    resolve("/io-bridge", method, path).map_err(|error| (error.status(), error.allow.clone()))
 }
 
 #[test]

@@ -14,14 +14,14 @@ pub enum Halt {
     /// The last viewer left and the agent stops then (D11).
     Disconnected,
     /// The upstream failed.
-    Upstream(ProviderError),
+    Upstream(Box<ProviderError>),
     /// One of our limits, or our storage.
     Failed(RunErrorCode),
 }
 
 impl From<ProviderError> for Halt {
     fn from(error: ProviderError) -> Self {
-        Self::Upstream(error)
+        Self::Upstream(error.into())
     }
 }
 
@@ -37,7 +37,7 @@ impl Halt {
         match self {
             Self::Cancelled | Self::Disconnected => RunErrorCode::Cancelled,
             Self::Failed(code) => *code,
-            Self::Upstream(error) => match error {
+            Self::Upstream(error) => match &**error {
                 ProviderError::Configuration(_) => RunErrorCode::InternalError,
                 ProviderError::Refused { .. } => RunErrorCode::UpstreamError,
                 ProviderError::RateLimited { .. } => RunErrorCode::UpstreamRateLimited,
@@ -53,14 +53,20 @@ impl Halt {
     /// How the same stop reads while there is no stream yet. Source: D14.
     pub fn refusal(&self) -> RunRefusal {
         match self {
-            Self::Upstream(ProviderError::Configuration(what)) => RunRefusal::AgentNotConfigured(what),
-            Self::Upstream(ProviderError::RateLimited { retry_after_ms, .. }) => {
-                RunRefusal::UpstreamRateLimited {
+            Self::Upstream(error) => match **error {
+                ProviderError::Configuration(what) => RunRefusal::AgentNotConfigured(what),
+                ProviderError::RateLimited { retry_after_ms, .. } => RunRefusal::UpstreamRateLimited {
                     retry_after_s: retry_after_ms.unwrap_or(1000).div_ceil(1000).max(1),
-                }
-            }
+                },
+                ProviderError::Refused { .. }
+                | ProviderError::ContextLengthExceeded
+                | ProviderError::ContentFiltered
+                | ProviderError::OutputTruncated
+                | ProviderError::Truncated
+                | ProviderError::Malformed(_) => RunRefusal::UpstreamRefused(self.code()),
+            },
             Self::Failed(RunErrorCode::InternalError) => RunRefusal::Internal,
-            Self::Cancelled | Self::Disconnected | Self::Failed(_) | Self::Upstream(_) => {
+            Self::Cancelled | Self::Disconnected | Self::Failed(_) => {
                 RunRefusal::UpstreamRefused(self.code())
             }
         }

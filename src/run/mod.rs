@@ -357,7 +357,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             self.are_tools_withheld = step == max_steps;
             let answer = self.ask_within_context(step).await?;
             if answer.finish == Some(FinishReason::ContentFilter) {
-                return Err(Halt::Upstream(ProviderError::ContentFiltered));
+                return Err(ProviderError::ContentFiltered.into());
             }
             if answer.is_last(&self.tool_choice(step)) {
                 return self.last_answer(answer).await;
@@ -408,7 +408,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             self.warn_of_misfit(&said);
         }
         if is_cut && !is_asked_for {
-            return Err(Halt::Upstream(ProviderError::OutputTruncated));
+            return Err(ProviderError::OutputTruncated.into());
         }
         self.emitter.end_step()?;
         Ok(if is_cut { Finish::AtLimit } else { Finish::Complete })
@@ -432,8 +432,10 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
     async fn ask_within_context(&mut self, step: u32) -> Result<ModelAnswer, Halt> {
         let asked = self.ask(&self.request(step)).await;
         match asked {
-            Err(Halt::Upstream(ProviderError::ContextLengthExceeded))
-                if !self.emitter.has_output() && !self.is_shortened =>
+            Err(Halt::Upstream(error))
+                if *error == ProviderError::ContextLengthExceeded
+                    && !self.emitter.has_output()
+                    && !self.is_shortened =>
             {
                 self.is_shortened = true;
                 self.conversation = prompt::newer_half(&self.conversation);
