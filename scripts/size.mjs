@@ -8,7 +8,7 @@ import { contents } from "./wasm.mjs";
 
 // What we want, and what stops the build: growth nobody decided on.
 const goalBytes = 400 * 1024;
-const limitBytes = 610 * 1024;
+const limitBytes = 600 * 1024;
 const files = ["index_bg.wasm", "index.js"];
 
 const zipped = (bytes) => gzipSync(bytes, { level: 9 }).length;
