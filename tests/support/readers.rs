@@ -19,6 +19,7 @@ use io_bridge::binding::sse_decoder::{SseDecoder, SseFault};
 use io_bridge::binding::{event_json, protobuf};
 use io_bridge::protocol::id::{ObjectAddress, ResourceId, ThreadId, ToolCallAddress};
 use io_bridge::protocol::input::RunAgentInput;
+use io_bridge::protocol::json_cursor::{JsonCursor, is_json, write_text};
 use io_bridge::protocol::thread::MessageForm;
 use io_bridge::protocol::{json, tool_result};
 use io_bridge::provider::codec;
@@ -30,6 +31,8 @@ use io_bridge::tool::http::read_answer;
 use io_bridge::tool::mcp::answer::{AnswerDecoder, Incoming};
 use io_bridge::tool::mcp::{McpFault, agreed_version, call_result};
 use io_bridge::tool::schema::Schema;
+use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::replay::replay;
 use super::sqlite::Sqlite;
@@ -64,6 +67,7 @@ pub fn readers() -> Vec<Reader> {
             json(),
             text(|body| drop(tool_result::decode(body))),
         ),
+        reader("json-cursor", json(), text(both_readers_of_json)),
         reader("bodies", json(), text(bodies)),
         reader(
             "provider-openai",
@@ -120,6 +124,17 @@ fn reader(name: &'static str, seeds: Vec<Vec<u8>>, read: Read) -> Reader {
 
 fn text(read: impl Fn(&str) + 'static) -> Read {
     Box::new(move |bytes| read(&String::from_utf8_lossy(bytes)))
+}
+
+/// What is JSON, and which, our reader and serde's say alike; and our writer of texts writes as serde's.
+fn both_readers_of_json(text: &str) {
+    assert_eq!(is_json(text), serde_json::from_str::<IgnoredAny>(text).is_ok());
+    let mut json = JsonCursor::new(text);
+    let value = json.value().ok().filter(|_| json.end().is_ok());
+    assert_eq!(value, serde_json::from_str::<Value>(text).ok());
+    let mut written = Vec::new();
+    write_text(text, &mut written);
+    assert_eq!(written, serde_json::to_vec(text).unwrap());
 }
 
 /// Cuts bytes into up to four chunks, at places that follow from the bytes.
