@@ -35,12 +35,12 @@ fn quicken_microtasks() {
 
 /// Every request. Never an `Err`: the platform would show it as a bare text.
 #[event(fetch)]
-async fn fetch(request: Request, env: Env, _context: Context) -> worker::Result<Response> {
+async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
     #[cfg(feature = "test-commands")]
     if let Some(obeyed) = super::test_commands::relay(&request, &env).await {
         return obeyed;
     }
-    Ok(super::serve(request, env).await)
+    Ok(super::serve(request, env, &context).await)
 }
 
 /// The cron trigger.

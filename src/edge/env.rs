@@ -10,7 +10,7 @@ use worker::Env;
 
 use super::bucket::R2;
 use super::database::D1;
-use super::log::ConsoleLog;
+use super::log::{ConsoleLog, Line};
 use super::rates;
 use super::run_calls::RunObjects;
 use crate::api::cors::CorsOrigins;
@@ -47,6 +47,7 @@ pub struct Settings {
 thread_local! {
     /// Plain data only: a platform object must not outlive the request it came with.
     static SETTINGS: RefCell<Option<Result<Rc<Settings>, ConfigError>>> = const { RefCell::new(None) };
+    static NOTES: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The configuration, read once per isolate.
@@ -59,7 +60,7 @@ pub fn settings(env: &Env) -> Result<Rc<Settings>, ConfigError> {
 
 fn load(env: &Env) -> Result<Settings, ConfigError> {
     let config = Config::load(&variables(env))?;
-    tell_what_is_open(env, &config);
+    NOTES.set(notes(env, &config));
     let origins = config.cors_origins.as_deref().unwrap_or_default();
     let cors = CorsOrigins::parse(origins).map_err(|fault| ConfigError {
         key: "CORS_ORIGINS".to_owned(),
@@ -69,21 +70,25 @@ fn load(env: &Env) -> Result<Settings, ConfigError> {
     Ok(Settings { config, cors })
 }
 
-/// What a deployment does without, once per isolate: loud, but not on every request.
-fn tell_what_is_open(env: &Env, config: &Config) {
+/// What a deployment does without.
+fn notes(env: &Env, config: &Config) -> Vec<Line> {
     let log = ConsoleLog::new(level(config.log_level));
+    let mut notes = Vec::new();
     if config.auth == Auth::None && !config.allow_unauthenticated {
-        log.line(
-            Level::Warn,
-            "unauthenticated",
-            &[("AUTH", &"none: everybody may call")],
-        );
+        let detail: [(_, &dyn std::fmt::Display); 1] = [("AUTH", &"none: everybody may call")];
+        notes.extend(log.to_line(Level::Warn, "unauthenticated", &detail));
     }
     for binding in [rates::PER_OWNER, rates::PER_ADDRESS] {
         if !rates::is_bound(env, binding) {
-            log.line(Level::Info, "no_rate_limit", &[("binding", &binding)]);
+            notes.extend(log.to_line(Level::Info, "no_rate_limit", &[("binding", &binding)]));
         }
     }
+    notes
+}
+
+/// What a deployment does without, for the log, once per isolate: loud, but not on every request.
+pub fn take_notes() -> Vec<Line> {
+    NOTES.take()
 }
 
 /// Every variable that is set, as the JSON it is or as text.

@@ -7,6 +7,25 @@ use serde_json::{Map, Value};
 use super::reply::Answer;
 use crate::run::ports::{Level, Log};
 
+/// A line that may be written.
+#[derive(Debug)]
+pub struct Line {
+    level: Level,
+    text: String,
+}
+
+impl Line {
+    /// Writes it. The first line of a process takes the platform long.
+    pub fn write(&self) {
+        let text = &self.text;
+        match self.level {
+            Level::Debug | Level::Info => worker::console_log!("{text}"),
+            Level::Warn => worker::console_warn!("{text}"),
+            Level::Error => worker::console_error!("{text}"),
+        }
+    }
+}
+
 /// Writes lines at or above a level, each with the ids of what it belongs to.
 #[derive(Debug, Clone)]
 pub struct ConsoleLog {
@@ -36,9 +55,14 @@ impl ConsoleLog {
 const UNITS: [&str; 4] = ["Ms", "Bytes", "Count", "Tokens"];
 
 impl ConsoleLog {
-    /// The one line of a request whose answer is about to go out. `template` stands for the path, whose ids are the
-    /// client's.
-    pub fn request(&self, method: &str, template: Option<&'static str>, answer: &Answer, duration_ms: u64) {
+    /// The one line of a request with this answer. `template` stands for the path, whose ids are the client's.
+    pub fn request(
+        &self,
+        method: &str,
+        template: Option<&'static str>,
+        answer: &Answer,
+        duration_ms: u64,
+    ) -> Option<Line> {
         let (status, code, bytes) = (answer.status(), answer.code(), answer.body_bytes());
         let mut members: Vec<(&'static str, &dyn Display)> = vec![("method", &method)];
         if let Some(template) = &template {
@@ -52,7 +76,30 @@ impl ConsoleLog {
         if let Some(bytes) = &bytes {
             members.push(("answerBytes", bytes));
         }
-        self.line(Level::Info, "request", &members);
+        self.to_line(Level::Info, "request", &members)
+    }
+
+    /// What [`Log::line`] writes; `None` below the least level.
+    pub fn to_line(
+        &self,
+        level: Level,
+        event: &'static str,
+        members: &[(&'static str, &dyn Display)],
+    ) -> Option<Line> {
+        if level < self.least {
+            return None;
+        }
+        let mut line = Map::new();
+        line.insert("level".to_owned(), name(level).into());
+        line.insert("event".to_owned(), event.into());
+        for (name, id) in &self.ids {
+            line.insert((*name).to_owned(), id.as_str().into());
+        }
+        for (name, shown) in members {
+            line.insert((*name).to_owned(), value(name, *shown));
+        }
+        let text = Value::Object(line).to_string();
+        Some(Line { level, text })
     }
 }
 
@@ -68,23 +115,8 @@ fn value(name: &str, value: &dyn Display) -> Value {
 
 impl Log for ConsoleLog {
     fn line(&self, level: Level, event: &'static str, members: &[(&'static str, &dyn Display)]) {
-        if level < self.least {
-            return;
-        }
-        let mut line = Map::new();
-        line.insert("level".to_owned(), name(level).into());
-        line.insert("event".to_owned(), event.into());
-        for (name, id) in &self.ids {
-            line.insert((*name).to_owned(), id.as_str().into());
-        }
-        for (name, shown) in members {
-            line.insert((*name).to_owned(), value(name, *shown));
-        }
-        let line = Value::Object(line).to_string();
-        match level {
-            Level::Debug | Level::Info => worker::console_log!("{line}"),
-            Level::Warn => worker::console_warn!("{line}"),
-            Level::Error => worker::console_error!("{line}"),
+        if let Some(line) = self.to_line(level, event, members) {
+            line.write();
         }
     }
 }

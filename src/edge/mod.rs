@@ -40,7 +40,7 @@ mod viewers;
 mod watchdog;
 
 use js_sys::Array;
-use worker::{Env, Request, Response};
+use worker::{Context, Env, Request, Response};
 
 use crate::api::cors::CorsOrigins;
 use crate::api::error::ApiError;
@@ -57,6 +57,7 @@ use crate::store::{DAY_MS, Exhausted};
 use clock::PlatformClock;
 use handlers::Call;
 use identity::{Credentials, Identity};
+use log::Line;
 use reply::Answer;
 
 /// What tells a request from others: in the log, and for those it makes us call.
@@ -85,7 +86,7 @@ impl RequestIds {
 }
 
 /// Answers a request, whatever happens.
-async fn serve(request: Request, env: Env) -> Response {
+async fn serve(request: Request, env: Env, context: &Context) -> Response {
     let started_ms = PlatformClock.now_ms();
     let ids = RequestIds::of(&request);
     let log = ids.log(&env);
@@ -124,12 +125,8 @@ async fn serve(request: Request, env: Env) -> Response {
         }
     };
     let template = route::template(&prefix, &request.path());
-    log.request(
-        &method,
-        template,
-        &answer,
-        PlatformClock.now_ms().saturating_sub(started_ms),
-    );
+    let duration_ms = PlatformClock.now_ms().saturating_sub(started_ms);
+    log_later(context, log.request(&method, template, &answer, duration_ms));
     let answer = answer
         .with_headers(cors)
         .with_headers([("x-request-id", ids.request_id)]);
@@ -140,6 +137,18 @@ async fn serve(request: Request, env: Env) -> Response {
         answer
     };
     answer.into_response()
+}
+
+/// Logs a request, and before the first one what the deployment does without. The answer does not wait for that.
+fn log_later(context: &Context, line: Option<Line>) {
+    let mut lines = env::take_notes();
+    lines.extend(line);
+    if !lines.is_empty() {
+        context.wait_until(async move {
+            PlatformClock.sleep(0).await;
+            lines.iter().for_each(Line::write);
+        });
+    }
 }
 
 async fn handle(

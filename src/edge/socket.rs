@@ -248,7 +248,9 @@ impl Line {
         let status = answer.status();
         let template = route::template(&self.prefix, &request.path());
         let duration_ms = PlatformClock.now_ms().saturating_sub(started_ms);
-        self.log.request("WEBSOCKET", template, &answer, duration_ms);
+        if let Some(line) = self.log.request("WEBSOCKET", template, &answer, duration_ms) {
+            line.write();
+        }
         let response: web_sys::Response = answer.into_response().into();
         let body = ChunkReader::new(response.body()).map_err(|_| ApiError::internal())?;
         Ok((status, body))
