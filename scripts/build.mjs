@@ -4,8 +4,8 @@
 // Does nothing when the inputs have not changed since.
 
 import { createHash } from "node:crypto";
-import { copyFileSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fail, isInstalled, namedWasm, root, run, wasmBindgen, which, workerBuild } from "./tools.mjs";
 import { stripped } from "./wasm.mjs";
 
@@ -67,6 +67,7 @@ function build() {
   run("worker-build", ["--release"], toolAddresses());
   refuseUnwantedCode();
   // worker-build keeps the function names, a third of the size.
+  mkdirSync(dirname(namedWasm), { recursive: true });
   copyFileSync(join(root, wasm), namedWasm);
   writeFileSync(join(root, wasm), stripped(readFileSync(namedWasm)));
 }
