@@ -10,7 +10,7 @@ use worker::Env;
 
 use super::bucket::R2;
 use super::database::D1;
-use super::log::{ConsoleLog, Line};
+use super::log::{ConsoleLog, LogLine};
 use super::rates;
 use super::run_calls::RunObjects;
 use crate::api::cors::CorsOrigins;
@@ -47,7 +47,7 @@ pub struct Settings {
 thread_local! {
     /// Plain data only: a platform object must not outlive the request it came with.
     static SETTINGS: RefCell<Option<Result<Rc<Settings>, ConfigError>>> = const { RefCell::new(None) };
-    static NOTES: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    static NOTES: RefCell<Vec<LogLine>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The configuration, read once per isolate.
@@ -71,7 +71,7 @@ fn load(env: &Env) -> Result<Settings, ConfigError> {
 }
 
 /// What a deployment does without.
-fn notes(env: &Env, config: &Config) -> Vec<Line> {
+fn notes(env: &Env, config: &Config) -> Vec<LogLine> {
     let log = ConsoleLog::new(level(config.log_level));
     let mut notes = Vec::new();
     if config.auth == Auth::None && !config.allow_unauthenticated {
@@ -87,7 +87,7 @@ fn notes(env: &Env, config: &Config) -> Vec<Line> {
 }
 
 /// What a deployment does without, for the log, once per isolate: loud, but not on every request.
-pub fn take_notes() -> Vec<Line> {
+pub fn take_notes() -> Vec<LogLine> {
     NOTES.take()
 }
 

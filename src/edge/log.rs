@@ -9,12 +9,12 @@ use crate::run::ports::{Level, Log};
 
 /// A line that may be written.
 #[derive(Debug)]
-pub struct Line {
+pub struct LogLine {
     level: Level,
     text: String,
 }
 
-impl Line {
+impl LogLine {
     /// Writes it. The first line of a process takes the platform long.
     pub fn write(&self) {
         let text = &self.text;
@@ -62,7 +62,7 @@ impl ConsoleLog {
         template: Option<&'static str>,
         answer: &Answer,
         duration_ms: u64,
-    ) -> Option<Line> {
+    ) -> Option<LogLine> {
         let (status, code, bytes) = (answer.status(), answer.code(), answer.body_bytes());
         let mut members: Vec<(&'static str, &dyn Display)> = vec![("method", &method)];
         if let Some(template) = &template {
@@ -85,7 +85,7 @@ impl ConsoleLog {
         level: Level,
         event: &'static str,
         members: &[(&'static str, &dyn Display)],
-    ) -> Option<Line> {
+    ) -> Option<LogLine> {
         if level < self.least {
             return None;
         }
@@ -99,7 +99,7 @@ impl ConsoleLog {
             line.insert((*name).to_owned(), value(name, *shown));
         }
         let text = Value::Object(line).to_string();
-        Some(Line { level, text })
+        Some(LogLine { level, text })
     }
 }
 

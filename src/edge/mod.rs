@@ -57,7 +57,7 @@ use crate::store::{DAY_MS, Exhausted};
 use clock::PlatformClock;
 use handlers::Call;
 use identity::{Credentials, Identity};
-use log::Line;
+use log::LogLine;
 use reply::Answer;
 
 /// What tells a request from others: in the log, and for those it makes us call.
@@ -140,13 +140,13 @@ async fn serve(request: Request, env: Env, context: &Context) -> Response {
 }
 
 /// Logs a request, and before the first one what the deployment does without. The answer does not wait for that.
-fn log_later(context: &Context, line: Option<Line>) {
+fn log_later(context: &Context, line: Option<LogLine>) {
     let mut lines = env::take_notes();
     lines.extend(line);
     if !lines.is_empty() {
         context.wait_until(async move {
             PlatformClock.sleep(0).await;
-            lines.iter().for_each(Line::write);
+            lines.iter().for_each(LogLine::write);
         });
     }
 }
