@@ -146,7 +146,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         self.emitter.end_step()
     }
 
-    /// Stores the end; what was said before it goes out meanwhile.
+    /// Stores the end; what was said before it goes out first, or meanwhile if clients are slow.
     async fn store_end(&mut self, conclusion: &Conclusion) -> Result<(), ()> {
         let (Some(store), Some(run)) = (&self.store, &self.persistent) else {
             return Ok(());
@@ -165,9 +165,13 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             now_ms: self.ports.clock().now_ms(),
         };
         let run_id = &self.setup.input.run_id;
-        let storing = stored(self.ports, run_id, "end", || store.end_run(run, end.clone()));
+        let storing = async {
+            // A turn for the streams: a database in the same process, as in development, would hold them up.
+            self.ports.clock().sleep(0).await;
+            stored(self.ports, run_id, "end", || store.end_run(run, end.clone())).await
+        };
         // Whether anybody watches changes nothing of what is stored.
-        let (stored, _) = join(storing, self.emitter.flush(end.now_ms)).await;
+        let (_, stored) = join(self.emitter.flush(end.now_ms), storing).await;
         stored
             .or_else(|_| self.ports.keep_undelivered(run, &end))
             .map_err(|_| ())

@@ -76,7 +76,17 @@ fn everything_is_stored_before_the_terminal_event() {
 }
 
 #[test]
-fn what_was_said_goes_out_while_the_end_is_being_stored() {
+fn what_was_said_goes_out_before_the_end_is_stored() {
+    let database = SceneDatabase::new();
+    let played = Scene::new(json!({}), vec![Answer::ok(answer("Hi."))])
+        .on(&database)
+        .play(&body("r1", "u1", "Hello"));
+    // Only the terminal event comes after the end batch.
+    assert_eq!(played.flushes, [(0, 6, 1), (0, 7, 2)]);
+}
+
+#[test]
+fn what_was_said_goes_out_while_the_database_fails() {
     let database = SceneDatabase::new();
     let away = database.clone();
     let played = Scene::new(json!({}), vec![Answer::ok(answer("Hi."))])
@@ -88,8 +98,8 @@ fn what_was_said_goes_out_while_the_end_is_being_stored() {
         })
         .play(&body("r1", "u1", "Hello"));
     assert_eq!(played.story().last().unwrap(), "RUN_FINISHED");
-    // Six events at once; the last after three attempts.
-    assert_eq!(played.flushes, [(0, 6), (300, 7)]);
+    // Six events at once; the last after three attempts at the end batch.
+    assert_eq!(played.flushes, [(0, 6, 1), (300, 7, 1)]);
 }
 
 #[test]

@@ -103,8 +103,9 @@ pub struct Seen {
     pub events: Vec<Event>,
     /// When each keep-alive came, milliseconds since the start.
     pub keep_alives_ms: Vec<u64>,
-    /// When something went out, milliseconds since the start, and how many events the run had then.
-    pub flushes: Vec<(u64, usize)>,
+    /// When something went out, milliseconds since the start, how many events the run had then, and how many batches were
+    /// stored.
+    pub flushes: Vec<(u64, usize, usize)>,
     /// When deltas and other events of a durable run were stored, milliseconds since the start, and how many events it
     /// had then.
     pub stored: Vec<(u64, u64)>,
@@ -153,7 +154,12 @@ impl EventSink for SceneSink {
             }
         }
         let mut seen = self.seen.borrow_mut();
-        let at = (self.clock.elapsed_ms(), seen.events.len());
+        let batch_count = self
+            .ports
+            .database
+            .as_ref()
+            .map_or(0, |database| database.batch_count());
+        let at = (self.clock.elapsed_ms(), seen.events.len(), batch_count);
         seen.flushes.push(at);
         let has_left = self
             .leaves_after
@@ -188,7 +194,7 @@ pub struct Played {
     pub events: Vec<Event>,
     pub keep_alives_ms: Vec<u64>,
     pub stored: Vec<(u64, u64)>,
-    pub flushes: Vec<(u64, usize)>,
+    pub flushes: Vec<(u64, usize, usize)>,
     pub ports: Rc<ScenePorts>,
     pub elapsed_ms: u64,
 }

@@ -69,6 +69,11 @@ impl Sqlite {
         )
     }
 
+    /// Batches since the last [`Self::take_counts`].
+    pub fn batch_count(&self) -> usize {
+        self.batch_count.get()
+    }
+
     /// Steps of SQLite's machine since the last call.
     pub fn take_steps(&self) -> u64 {
         self.step_count.take()
