@@ -7,11 +7,12 @@ import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fail, isInstalled, namedWasm, root, run, wasmBindgen, which, workerBuild } from "./tools.mjs";
-import { stripped } from "./wasm.mjs";
+import { places } from "./function-order.mjs";
+import { contents, renamed, stripped } from "./wasm.mjs";
 
 const isForTests = process.argv.includes("--test-commands");
 const folder = isForTests ? "build-test" : "build";
-const inputs = ["src", "build.rs", "agents.toml", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json", "scripts/build.mjs", "scripts/tools.mjs", "scripts/wasm.mjs"];
+const inputs = ["src", "build.rs", "agents.toml", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json", "scripts/build.mjs", "scripts/function-order.mjs", "scripts/tools.mjs", "scripts/wasm.mjs"];
 const wasm = join(folder, "index_bg.wasm");
 const outputs = [join(root, folder, "index.js"), join(root, wasm), ...(isForTests ? [] : [namedWasm])];
 const stamp = join(root, folder, ".inputs.sha256");
@@ -59,6 +60,14 @@ function refuseUnwantedCode() {
   if (/test[-_]commands/.test(names)) fail("the wasm carries the commands of the tests.");
 }
 
+/** The functions in the order in which they compress best: wasm-opt sorts them by names that say their place. */
+function reorder(file) {
+  const bodies = contents(readFileSync(file)).functions.map(({ bytes }) => bytes);
+  const names = places(bodies).map((place) => String(place).padStart(String(bodies.length).length, "0"));
+  writeFileSync(file, renamed(readFileSync(file), names));
+  run("wasm-opt", [file, "--all-features", "--debuginfo", "--reorder-functions-by-name", "--output", file]);
+}
+
 function build() {
   if (isForTests) {
     const cargoOptions = [".", "--features", "test-commands"];
@@ -69,7 +78,8 @@ function build() {
   // worker-build keeps the function names, a third of the size.
   mkdirSync(dirname(namedWasm), { recursive: true });
   copyFileSync(join(root, wasm), namedWasm);
-  writeFileSync(join(root, wasm), stripped(readFileSync(namedWasm)));
+  reorder(join(root, wasm));
+  writeFileSync(join(root, wasm), stripped(readFileSync(join(root, wasm))));
 }
 
 const wanted = fingerprint(inputs);

@@ -5,6 +5,9 @@ const IMPORT = 2;
 const CODE = 10;
 const DATA = 11;
 
+/** The part of the section `name` with those of functions. */
+const FUNCTION_NAMES = 1;
+
 /** Reads numbers, texts and bytes one after the other. */
 class Reader {
   constructor(bytes, at = 0) {
@@ -54,7 +57,27 @@ export function stripped(file) {
   return Buffer.concat([file.subarray(0, 8), ...needed.map(({ whole }) => whole)]);
 }
 
-/** The functions of a file that keeps their names, `[{ name, bytes }]`, and its data. */
+/** The file with these names of its functions, and no others. */
+export function renamed(file, names) {
+  const { importCount } = contents(file);
+  const entries = names.flatMap((name, index) => [number(importCount + index), text(name)]);
+  const list = Buffer.concat([number(names.length), ...entries]);
+  const content = Buffer.concat([text("name"), Buffer.of(FUNCTION_NAMES), number(list.length), list]);
+  return Buffer.concat([stripped(file), Buffer.of(CUSTOM), number(content.length), content]);
+}
+
+function number(value) {
+  const bytes = [];
+  for (; value > 127; value >>>= 7) bytes.push((value & 127) | 128);
+  return Buffer.of(...bytes, value);
+}
+
+function text(value) {
+  const bytes = Buffer.from(value);
+  return Buffer.concat([number(bytes.length), bytes]);
+}
+
+/** The functions of a file, `[{ name, bytes }]`, how many it imports, and its data. The name is empty if it keeps none. */
 export function contents(file) {
   const names = new Map();
   const bodies = [];
@@ -66,14 +89,15 @@ export function contents(file) {
     if (id === CODE) for (let left = reader.number(); left > 0; left--) bodies.push(reader.take(reader.number()));
     if (id === DATA) data = content;
   }
-  return { functions: bodies.map((bytes, index) => ({ name: names.get(importCount + index) ?? "", bytes })), data };
+  const functions = bodies.map((bytes, index) => ({ name: names.get(importCount + index) ?? "", bytes }));
+  return { importCount, functions, data };
 }
 
 function readNames(reader, names) {
   while (!reader.isAtEnd) {
     const [kind] = reader.take(1);
     const part = new Reader(reader.take(reader.number()));
-    const isOfFunctions = kind === 1;
+    const isOfFunctions = kind === FUNCTION_NAMES;
     for (let left = isOfFunctions ? part.number() : 0; left > 0; left--) names.set(part.number(), part.text());
   }
 }
