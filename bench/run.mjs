@@ -150,7 +150,8 @@ try {
   for (const name of measureNames) {
     const { roles } = measures[name];
     try {
-      results[name] = await take(name, contenders.filter(({ role }) => !roles || roles.includes(role)));
+      const isTaken = (contender) => contender.measures?.includes(name) ?? (!roles || roles.includes(contender.role));
+      results[name] = await take(name, contenders.filter(isTaken));
       console.log(`\n${text(tables({ [name]: results[name] }))}`);
     } catch (error) {
       // The rest of a long run is not to be lost.

@@ -55,6 +55,20 @@ const jsObject = agUiContender(
   { inObject: true },
 );
 
+/** What it costs to store what a run of ours must leave behind. */
+const jsStore = agUiContender(
+  {
+    name: "js-store",
+    label: "the same JS Worker, storing what io-bridge stores",
+    role: "floor",
+    runtime: "workerd",
+    server: "servers/js-store.mjs",
+    measures: ["first-text"],
+  },
+  "",
+  { resourceId: "ada" },
+);
+
 const mastra = agUiContender(
   {
     name: "mastra",
@@ -82,7 +96,7 @@ const copilotKit = agUiContender(
 );
 
 /** Ours first, then what it is held against, then the floors. */
-export const contenders = [ours, jsWorker, mastra, copilotKit, aiChat, jsObject, passThrough, direct];
+export const contenders = [ours, jsWorker, mastra, copilotKit, aiChat, jsObject, jsStore, passThrough, direct];
 
 /** Starts a contender in a process of its own; `more` = environment of this start alone. */
 export async function start(contender, upstreamUrl, more = {}) {

@@ -6,7 +6,7 @@ import { startProcess } from "../process.mjs";
 import { tail } from "../statistics.mjs";
 import { blamed, ended, runToEnd, variantsOf } from "./run.mjs";
 
-const SCENE = { kind: "say", deltaCount: 20 };
+export const SCENE = { kind: "say", deltaCount: 20 };
 const ANSWER = "An answer of some words that somebody else's model says.";
 
 /** Runs of every contender in turns. */

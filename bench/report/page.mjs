@@ -1,5 +1,6 @@
 // docs/benchmarks.md: the report of one run.
 
+import { PACE_MS } from "../mock/scene.mjs";
 import { markdown, tables } from "./tables.mjs";
 
 const section = ({ title, ...table }) => `### ${title}\n\n${markdown(table)}`;
@@ -11,6 +12,20 @@ const list = (entries) => entries.map((entry) => `- ${entry}`).join("\n");
 
 const failed = (failures) =>
   Object.entries(failures).map(([name, message]) => `\nLeft out: ${name}, which failed: ${message}\n`).join("");
+
+/** What the yardstick would need for the most streams, by what an event costs it with the fewest. */
+function processorsNeeded(rows) {
+  const counts = rows?.map(({ streamCount }) => streamCount) ?? [];
+  const [few, many] = [Math.min(...counts), Math.max(...counts)];
+  const cost = rows?.find(({ key, streamCount }) => key === "js-worker" && streamCount === few)?.cpuMsPerThousand;
+  if (!cost) return "";
+  const eventsPerSecond = (many * 1000) / PACE_MS;
+  const needed = ((cost / 1000) * eventsPerSecond) / 1000;
+  return `
+An event that comes alone costs the hand-written JS Worker ${cost.toFixed(0)} µs with ${few} streams, so ${many} streams, ${eventsPerSecond.toLocaleString("en-US")}
+events a second, would need ${needed.toFixed(1)} processors; a Worker has one thread, and this machine's two serve the model and the client as well.
+`;
+}
 
 /** The whole page. */
 export function page({ machine, versions, seconds, size, failures, targets, results }) {
@@ -25,9 +40,9 @@ are on one machine, so figures are for comparing within a run, not for quoting a
 
 ${markdown(tables({ targets })[0])}
 
-Every run of io-bridge lives in a Durable Object of its own, so that results, cancels and other viewers reach it. The last
-column but one is what a hand-written Worker reaches by the same measure that does nothing else than that: where it misses a
-target, no Worker that runs this way can reach it.
+Every run of io-bridge lives in a Durable Object of its own, so that results, cancels and other viewers reach it, and a stored
+one leaves behind what the API gives back later. The last column but one is what a hand-written Worker reaches by the same
+measure that does nothing else than that: where it misses a target, no Worker that runs this way can reach it.
 ${failed(failures)}
 ## Machine
 
@@ -45,6 +60,7 @@ ${list([
   "**io-bridge**: the release build, in workerd without a proxy in front. Every run lives in a Durable Object; *thread stored* runs keep their thread in D1 as well.",
   "**hand-written JS Worker**: [`bench/workers/js-worker.mjs`](../bench/workers/js-worker.mjs), the least a good engineer would write for the same translation. *Thread stored*: in a Durable Object, one D1 batch at the start and one at the end.",
   "**the same JS Worker, run in an object**: nothing stored, but in a fresh Durable Object as every run of io-bridge is, so that results, cancels and other viewers reach it: what that alone costs.",
+  "**the same JS Worker, storing what io-bridge stores**: in an object, too, and with the database batches of a run of io-bridge, recorded and sent again with other ids: what that alone costs.",
   "**Mastra with @ag-ui/mastra**: a Mastra server on Hono, its agent's events encoded as they come, leaving out the CopilotKit runtime that `registerCopilotKit` would add. *Thread stored*: its memory, in an in-memory LibSQL.",
   "**CopilotKit runtime**: its Hono handler with its `BuiltInAgent` and in-memory runner.",
   "**Cloudflare AI Chat**: `AIChatAgent` in the same workerd, bundled and minified. It always stores its thread, in its object. Its WebSocket is open before a run's clock starts; for runs per second opening it counts.",
@@ -74,7 +90,7 @@ ${sections(results, "flood", "throughput")}
 Each stream has its own phase; an event is late by the time from the model's write to the client's read. Latencies are of
 events written in the ${((size.holdMs - 1000) / 1000).toFixed(1)} s in which all streams are open; a server that does not keep up has delivered less than 100 %
 of them by the end, and its true latencies are worse than shown. Memory is what the process grew by, per stream.
-
+${processorsNeeded(results.paced)}
 ${sections(results, "paced")}
 
 ## Front-end tools

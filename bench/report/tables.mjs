@@ -30,7 +30,7 @@ const makers = {
   targets: (rows) => [
     {
       title: "Targets",
-      columns: ["", "target", "measured", "a bare JS Worker in an object", ""],
+      columns: ["", "target", "measured", "a bare JS Worker that does it that way", ""],
       rows: rows.map(({ name, target, measured, floor, isReached }) => [
         name,
         target,

@@ -13,5 +13,5 @@ await servePlain({
   name: "js-worker",
   modules: [...(process.env.COUNTED ? [counting()] : []), "js-worker.mjs", "translate.mjs"],
   objects: { RUNS: { className: "RunObject", useSQLite: true } },
-  schema: "js-worker.sql",
+  schema: new URL("../workers/js-worker.sql", import.meta.url),
 });
