@@ -53,7 +53,7 @@ function toolAddresses() {
  * there; needs the names of the wasm's functions.
  */
 function refuseUnwantedCode() {
-  const names = readFileSync(join(root, wasm), "latin1");
+  const names = contents(readFileSync(join(root, wasm))).functions.map(({ name }) => name).join("\n");
   if (!names.includes("io_bridge::")) fail("the wasm has no names to look at.");
   const found = ["url::parser", "idna::", "tokio::runtime", "chrono::format"].filter((name) => names.includes(name));
   if (found.length > 0) fail(`the wasm carries ${found.join(", ")}: use the platform's own.`);
@@ -73,7 +73,9 @@ function build() {
     const cargoOptions = [".", "--features", "test-commands"];
     return run("worker-build", ["--dev", "--out-dir", folder, ...cargoOptions], toolAddresses());
   }
-  run("worker-build", ["--release"], toolAddresses());
+  // These names say what a generic function is made for; legacy ones do not.
+  const namesInFull = { CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS: "-C symbol-mangling-version=v0" };
+  run("worker-build", ["--release"], { ...toolAddresses(), ...namesInFull });
   refuseUnwantedCode();
   // worker-build keeps the function names, a third of the size.
   mkdirSync(dirname(namedWasm), { recursive: true });

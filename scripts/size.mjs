@@ -11,6 +11,22 @@ const goalBytes = 400 * 1024;
 const limitBytes = 600 * 1024;
 const files = ["index_bg.wasm", "index.js"];
 
+/** What may be thought away: what it is called, and its modules. */
+const capabilities = [
+  ["tools of the server: HTTP, MCP, schemas", /^(tool|run::(mcp_\w+|http_call|server_calls)|edge::server_tools|config::(server_tools|check_tools))\b/],
+  ["agents of a Mastra server and their threads", /^(provider::mastra|run::kept_threads|edge::kept_thread_handlers|store::mastra_form)\b/],
+  ["the demo model", /^provider::demo\b/],
+  ["runs that survive a reset: journal, checkpoints, resuming", /^(run::(journal|checkpoint|resume|keeper)|edge::(object_sql|outbox|watchdog))\b/],
+  ["Anthropic", /^provider::anthropic\b/],
+  ["OpenAI Responses", /^provider::openai_responses\b/],
+  ["attachments in a bucket", /^(store::attachments|edge::bucket|binding::base64)\b/],
+  ["Google", /^provider::google\b/],
+  ["JWT", /^(api::jwt\w*|config::auth|edge::identity)\b/],
+  ["other AG-UI agents", /^provider::ag_ui\b/],
+  ["WebSocket and protobuf", /^(edge::socket|api::socket|binding::protobuf)\b/],
+  ["export, erasing, search", /^store::(export|purge|search)\b/],
+];
+
 const zipped = (bytes) => gzipSync(bytes, { level: 9 }).length;
 const kib = (bytes) => `${(bytes / 1024).toFixed(1).padStart(8)} KiB`;
 
@@ -26,21 +42,27 @@ console.log(`goal           ${" ".repeat(12)} ${kib(goalBytes)} gzipped`);
 if (process.argv.includes("--profile")) writeFileSync(join(root, "docs", "size.md"), page());
 if (sum("gzipped") > limitBytes) fail(`the Worker is over ${limitBytes / 1024} KiB gzipped.`);
 
-/** The group a function is counted in, by its demangled name. */
-function groupOf(name) {
-  const path = name.replace(/\[[0-9a-f]{16}\]/g, "");
-  const [, own] = /^<*(?:&?(?:mut |dyn )?)*io_bridge::((?:provider::(?:ag_ui|anthropic|demo|google|mastra|openai_\w+)|protocol::read|[a-z_]+))/.exec(path) ?? [];
-  if (own) return `\`${own.replaceAll("::", "/")}\``;
-  const [, crate] = /([a-z]\w*)::/.exec(path.replace(/io_bridge::\S*/g, "")) ?? [];
-  if (/drop_in_place/.test(path)) return "std: what drops values";
-  if (/^(core|alloc|std)$/.test(crate) || /^(<?(str|char|\[|[iu](8|16|32|64|128|size)|f(32|64))>?)/.test(path)) {
-    const [, area] = /(?:core|alloc|std)::(iter|vec|raw_vec|collections|slice|str|string|fmt|num)\b/.exec(path) ?? [];
-    return area ? `std: ${area === "raw_vec" ? "vec" : area}` : "std: the rest";
-  }
-  if (/^serde/.test(crate)) return "serde, serde_json";
-  if (/^(worker\w*|wasm_bindgen\w*|js_sys|web_sys|wasm_streams|__wbg\w*|__wbindgen\w*)$/.test(crate ?? path)) return "worker, wasm-bindgen";
-  if (/^(hashbrown|indexmap)$/.test(crate)) return "hashbrown, indexmap";
-  return /^futures/.test(crate) ? "futures" : "other crates";
+/** The module a function is in, or made for: where two meet, the first. */
+function moduleOf(name) {
+  return /\bio_bridge::((?:[a-z_0-9]+::)*[a-z_0-9]+)/.exec(name)?.[1];
+}
+
+function isOurs(name) {
+  return /^<*(?:&?(?:mut |dyn )?)*io_bridge::/.test(name);
+}
+
+/** Where a function is from that is made for nothing of ours. */
+function crateOf(name) {
+  const crate = /^\W*(?:(?:mut|dyn|const|as) )*([a-z_0-9]+)/.exec(name)?.[1] ?? "";
+  if (/^serde/.test(crate)) return "serde, serde_json alone";
+  if (/^(worker|wasm_|js_sys|web_sys|__wbg|__wbindgen|__externref)/.test(crate)) return "worker, wasm-bindgen alone";
+  return /^(core|alloc|std|hashbrown|str|char|bool|[iuf]\d+|usize|dlmalloc|__rustc|compiler_builtins|mem\w+)$/.test(crate) ? "std alone" : "other crates alone";
+}
+
+function partOf(name) {
+  const module = moduleOf(name);
+  if (!module) return crateOf(name);
+  return capabilities.find(([, modules]) => modules.test(module))?.[0] ?? `\`${module.split("::")[0]}\`, the rest`;
 }
 
 /** A table of groups, the heaviest first; each zipped by itself, and so estimated. */
@@ -68,15 +90,29 @@ function dataParts(data) {
     .map((piece) => ({ group: readable.test(piece) ? kind(piece) : "tables and addresses", bytes: Buffer.from(piece, "latin1") }));
 }
 
+/** What is left when one capability after the other is taken away, in KiB; the shares of the groups zipped one by one. */
+function withoutTable(parts) {
+  const sizeOf = (wanted) => zipped(Buffer.concat(parts.filter(({ group }) => group === wanted).map(({ bytes }) => bytes)));
+  const groups = [...new Set(parts.map(({ group }) => group))];
+  const scale = sum("gzipped") / groups.reduce((all, group) => all + sizeOf(group), 0);
+  const taken = capabilities.map(([name]) => ({ name, bytes: sizeOf(name) * scale })).sort((one, other) => other.bytes - one.bytes);
+  let left = sum("gzipped");
+  const rows = taken.map(({ name, bytes }) => {
+    left -= bytes;
+    return `| ${name} | ${(bytes / 1024).toFixed(1)} | ${(left / 1024).toFixed(0)} |`;
+  });
+  return ["| without | KiB | left, KiB |", "| --- | --: | --: |", ...rows].join("\n");
+}
+
 function page() {
   const { functions, data } = contents(readFileSync(namedWasm));
-  const named = functions.map(({ name, bytes }) => ({ group: groupOf(name), bytes }));
-  const isCode = ({ group }) => group.startsWith("`");
-  const kinds = [
-    ...named.map((part) => ({ group: isCode(part) ? "functions of ours" : "functions of others, most of them made for types of ours", bytes: part.bytes })),
-    ...dataParts(data),
-    { group: "`index.js`", bytes: readFileSync(join(root, "build", "index.js")) },
-  ];
+  const rest = [...dataParts(data), { group: "`index.js`", bytes: readFileSync(join(root, "build", "index.js")) }];
+  const kindOf = (name) => {
+    if (isOurs(name)) return "functions of ours";
+    return moduleOf(name) ? "functions of others, made for types of ours" : "functions of others";
+  };
+  const kinds = [...functions.map(({ name, bytes }) => ({ group: kindOf(name), bytes })), ...rest];
+  const parts = [...functions.map(({ name, bytes }) => ({ group: partOf(name), bytes })), ...rest];
   return `# What the Worker is made of
 
 Written by \`make size-profile\` with ${output("rustc", ["--version"]).split(" ").slice(0, 2).join(" ")}: **${kib(sum("gzipped")).trim()}** gzipped, ${kib(sum("plain")).trim()} plain.
@@ -84,11 +120,18 @@ Groups are zipped one by one, which together is a little more than the whole.
 
 ${table("kind", kinds)}
 
-## Functions
+## By what it is for
 
-A function counts for the module or crate it is written in. Generic code of others is there once for each of our types it is
-used with: lists, iterators, readers and writers of JSON.
+A function counts for the part it is in; a generic one of others (lists, iterators, readers and writers of JSON) for the part of
+ours it is made for, or as theirs alone.
 
-${table("written in", named)}
+${table("for", parts)}
+
+## What less would mean
+
+The goal is ${goalBytes / 1024} KiB. No part is so heavy that it would be reached without it. Taken away one after the other, what a smaller
+backend would not have:
+
+${withoutTable(parts)}
 `;
 }

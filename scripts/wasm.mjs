@@ -89,9 +89,12 @@ export function contents(file) {
     if (id === CODE) for (let left = reader.number(); left > 0; left--) bodies.push(reader.take(reader.number()));
     if (id === DATA) data = content;
   }
-  const functions = bodies.map((bytes, index) => ({ name: names.get(importCount + index) ?? "", bytes }));
+  const functions = bodies.map((bytes, index) => ({ name: bare(names.get(importCount + index) ?? ""), bytes }));
   return { importCount, functions, data };
 }
+
+/** A name without the hashes of its crates. */
+const bare = (name) => name.replace(/\[[0-9a-f]+\]/g, "");
 
 function readNames(reader, names) {
   while (!reader.isAtEnd) {

@@ -104,7 +104,7 @@ ${sections(results, "tool-loop")}
 
 ${size.coldRounds} fresh processes each. Workers start in plain \`workerd serve\`. The trivial Worker that carries our wasm, compiled but not
 used, or started, shows what its size alone costs. With \`LOG_LEVEL\` \`error\` nothing is logged: for the first line a process
-logs, workerd loads what formats lines.
+logs, workerd loads what formats lines. What the bundle is made of, and why less would mean doing less: [size.md](size.md).
 
 ${sections(results, "cold-start", "bundles")}
 
