@@ -17,6 +17,7 @@ mod sqlite;
 use chat::*;
 use futures::executor::block_on;
 use io_bridge::protocol::id::{ResourceId, ThreadId};
+use io_bridge::protocol::read;
 use io_bridge::store::{
     Begun, DatabaseError, EndRun, PersistentRun, RunStatus, Statement, Store, StoreError, end_batch,
 };
@@ -113,7 +114,7 @@ fn kept(sqlite: &Sqlite, run: &PersistentRun, ended: EndRun) -> Vec<Statement> {
     block_on(Store::new(sqlite).end_run(run, ended.clone())).unwrap_err();
     sqlite.set_fault(None);
     let text = serde_json::to_string(&end_batch(run, ended).unwrap()).unwrap();
-    serde_json::from_str(&text).unwrap()
+    read::from_text(&text).unwrap()
 }
 
 fn produced_by(run_id: &str) -> EndRun {

@@ -9,6 +9,7 @@ use demo::{Said, pieces, request, said, tool, user};
 use io_bridge::protocol::event::TokenUsage;
 use io_bridge::protocol::forwarded_props::{ModelSettings, ToolChoice};
 use io_bridge::protocol::message::ContentPart;
+use io_bridge::protocol::read;
 use io_bridge::protocol::tool::Tool;
 use io_bridge::provider::{
     FinishReason, ModelEvent, ModelMessage, ModelRequest, ModelToolCall, ModelToolResult, ProviderError,
@@ -108,7 +109,7 @@ fn an_unknown_text_is_quoted_and_gets_hints() {
 fn attachments_are_noticed() {
     let mut request = request("Look");
     let image = json!([{ "type": "image", "source": { "type": "url", "value": "https://x.test/a.png" } }]);
-    let image: Vec<ContentPart> = serde_json::from_value(image).unwrap();
+    let image: Vec<ContentPart> = read::from_value(&image).unwrap();
     if let Some(ModelMessage::User { parts }) = request.messages.first_mut() {
         parts.extend(image);
     }

@@ -54,7 +54,6 @@ const SHARED_BY_CODECS: &[&str] = &[
     "tool_call_merge",
     "turns",
     "upstream_ids",
-    "payload",
     "wire_text",
 ];
 

@@ -24,6 +24,7 @@ use std::path::PathBuf;
 
 use io_bridge::protocol::event::TokenUsage;
 use io_bridge::protocol::message::ContentPart;
+use io_bridge::protocol::read;
 use io_bridge::provider::table::{self, PROVIDERS, ProviderEntry, Wire};
 use io_bridge::provider::{FinishReason, ModelCall, ModelRequest, ModelTarget, ProviderError, Secret, codec};
 use replay::{Answer, Said};
@@ -409,7 +410,7 @@ fn a_target_without_an_address_or_a_model_is_not_configured() {
 fn every_provider_says_which_media_it_takes() {
     let part = |kind: &str, mime_type: &str| -> ContentPart {
         let source = json!({ "type": "data", "value": "QUJD", "mimeType": mime_type });
-        serde_json::from_value(json!({ "type": kind, "source": source })).unwrap()
+        read::from_value(&json!({ "type": kind, "source": source })).unwrap()
     };
     let media = [
         part("image", "image/png"),

@@ -17,6 +17,7 @@ use chat::*;
 use futures::executor::block_on;
 use io_bridge::protocol::event::TokenUsage;
 use io_bridge::protocol::id::{ResourceId, RunId, ThreadId};
+use io_bridge::protocol::read;
 use io_bridge::store::{
     BeginRun, Begun, Database, DatabaseError, EndRun, Persistence, RunStatus, Statement, Store, StoreError,
     end_batch,
@@ -307,7 +308,7 @@ fn an_end_batch_sent_twice_is_one_end() {
     let run = begun(&sqlite, begin("r1", vec![user("u1")]));
     let statements = end_batch(&run, finished(vec![assistant("a1")])).unwrap();
     let kept = serde_json::to_string(&statements).unwrap();
-    let statements: Vec<Statement> = serde_json::from_str(&kept).unwrap();
+    let statements: Vec<Statement> = read::from_text(&kept).unwrap();
     block_on(Store::new(&sqlite).write(statements.clone())).unwrap();
     let before = [sqlite.rows(THREADS), sqlite.rows(MESSAGES), sqlite.rows(RUNS)];
     block_on(Store::new(&sqlite).write(statements)).unwrap();

@@ -1,9 +1,10 @@
 //! Which binding an Accept header asks for (D13).
 
-use serde::{Deserialize, Serialize};
+use crate::protocol::read::words;
+use serde::Serialize;
 
 /// How a run's events are framed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Binding {
     /// `text/event-stream`.
@@ -11,6 +12,8 @@ pub enum Binding {
     /// Length-prefixed protobuf messages.
     Protobuf,
 }
+
+words!(Binding: "sse" => Sse, "protobuf" => Protobuf);
 
 /// The protobuf media type, and the exact content type of its answers. Source: D13.
 pub const PROTOBUF_MEDIA_TYPE: &str = "application/vnd.ag-ui.event+proto";

@@ -85,7 +85,7 @@ fn run_finished(mut object: Members) -> Option<RunFinished> {
         run_id: object.run_id()?,
         result: object.0.remove("result"),
         outcome,
-        usage: read::from_value(usage).ok()?,
+        usage: read::from_value(&usage).ok()?,
     })
 }
 

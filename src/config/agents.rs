@@ -238,7 +238,7 @@ mod provider_name {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use super::super::table::{self, PROVIDERS, ProviderEntry};
+    use super::super::table::{self, ProviderEntry};
 
     pub fn serialize<S: Serializer>(entry: &&'static ProviderEntry, out: S) -> Result<S::Ok, S::Error> {
         out.serialize_str(entry.name)
@@ -246,56 +246,50 @@ mod provider_name {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<&'static ProviderEntry, D::Error> {
         let name = String::deserialize(from)?;
-        table::find(&name).ok_or_else(|| {
-            let known: Vec<&str> = PROVIDERS.iter().map(|entry| entry.name).collect();
-            D::Error::custom(format_args!(
-                "unknown provider `{name}`, expected one of {}",
-                known.join(", ")
-            ))
-        })
+        table::find(&name).ok_or_else(|| D::Error::custom(table::unknown(&name)))
     }
 }
 
-fn default_max_steps() -> u32 {
+pub(super) fn default_max_steps() -> u32 {
     16
 }
 
-fn default_run_timeout_ms() -> u64 {
+pub(super) fn default_run_timeout_ms() -> u64 {
     15 * 60 * 1000
 }
 
-fn default_upstream_idle_timeout_ms() -> u64 {
+pub(super) fn default_upstream_idle_timeout_ms() -> u64 {
     60 * 1000
 }
 
-fn default_first_response_wait_ms() -> u64 {
+pub(super) fn default_first_response_wait_ms() -> u64 {
     5 * 1000
 }
 
-fn default_tool_timeout_ms() -> u64 {
+pub(super) fn default_tool_timeout_ms() -> u64 {
     30 * 60 * 1000
 }
 
-fn default_event_retention_ms() -> u64 {
+pub(super) fn default_event_retention_ms() -> u64 {
     10 * 60 * 1000
 }
 
-fn default_max_retries() -> u32 {
+pub(super) fn default_max_retries() -> u32 {
     2
 }
 
-fn default_last_messages() -> u32 {
+pub(super) fn default_last_messages() -> u32 {
     40
 }
 
-fn default_tool_result_max_bytes() -> usize {
+pub(super) fn default_tool_result_max_bytes() -> usize {
     256 * 1024
 }
 
-fn default_media_addresses() -> Vec<String> {
+pub(super) fn default_media_addresses() -> Vec<String> {
     vec!["https://*".to_owned(), "http://*".to_owned()]
 }
 
-fn default_true() -> bool {
+pub(super) fn default_true() -> bool {
     true
 }

@@ -1,7 +1,5 @@
 //! `AUTH`.
 
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::ConfigError;
@@ -9,7 +7,9 @@ use super::check::is_secret_name;
 use super::variables::Variables;
 use crate::api::jwt_rules::{Algorithm, JwtRules, KeySource};
 use crate::protocol::id::{ResourceId, check_addressable_id};
-use crate::protocol::read;
+use crate::protocol::json_cursor::{CursorFault, JsonCursor};
+use crate::protocol::payload::Member;
+use crate::protocol::read::{self, record};
 
 /// How callers prove who they are. Source: D4.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -65,51 +65,37 @@ const MODES: &str = "none, bearer, jwt, header";
 
 const TOKEN_HEADER: &str = "authorization";
 
-const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+const MINUTE_MS: u64 = 60 * 1000;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
+
 struct NoKeys {}
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct BearerWire {
-    #[serde(default)]
     tokens: Vec<TokenWire>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct TokenWire {
     secret: String,
     owner: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct JwtWire {
     issuer: String,
     audience: Texts,
     jwks_url: Option<String>,
     key_secret: Option<String>,
     algorithms: Option<Vec<String>>,
-    #[serde(default = "sub")]
     owner_claim: String,
-    #[serde(default = "scope")]
     scope_claim: String,
     admin_scope: Option<String>,
     required_scope: Option<String>,
     token_header: Option<String>,
-    #[serde(default = "a_minute")]
     clock_skew_ms: u64,
-    #[serde(default = "ten_minutes")]
     jwks_cache_ms: u64,
-    #[serde(default = "a_day")]
     jwks_grace_ms: u64,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct HeaderWire {
     owner_header: String,
     proof_header: Option<String>,
@@ -122,35 +108,49 @@ enum Texts {
     Several(Vec<String>),
 }
 
-impl<'de> Deserialize<'de> for Texts {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        match Value::deserialize(from)? {
-            Value::String(text) => Ok(Self::One(text)),
-            list => read::from_value(list)
-                .map(Self::Several)
-                .map_err(D::Error::custom),
-        }
+record!(closed NoKeys:);
+
+record!(closed BearerWire: "tokens" => tokens = Vec::new());
+
+record!(closed TokenWire: "secret" => secret, "owner" => owner);
+
+record!(closed JwtWire:
+    "issuer" => issuer,
+    "audience" => audience,
+    "jwksUrl" => jwks_url = None,
+    "keySecret" => key_secret = None,
+    "algorithms" => algorithms = None,
+    "ownerClaim" => owner_claim = "sub".to_owned(),
+    "scopeClaim" => scope_claim = "scope".to_owned(),
+    "adminScope" => admin_scope = None,
+    "requiredScope" => required_scope = None,
+    "tokenHeader" => token_header = None,
+    "clockSkewMs" => clock_skew_ms = MINUTE_MS,
+    "jwksCacheMs" => jwks_cache_ms = 10 * MINUTE_MS,
+    "jwksGraceMs" => jwks_grace_ms = DAY_MS,
+);
+
+record!(closed HeaderWire:
+    "ownerHeader" => owner_header, "proofHeader" => proof_header = None, "proofSecret" => proof_secret = None,
+);
+
+impl<'a> Member<'a> for Texts {
+    fn blank() -> Self {
+        Self::One(String::new())
     }
-}
 
-fn sub() -> String {
-    "sub".to_owned()
-}
-
-fn scope() -> String {
-    "scope".to_owned()
-}
-
-fn a_minute() -> u64 {
-    60 * 1000
-}
-
-fn ten_minutes() -> u64 {
-    10 * 60 * 1000
-}
-
-fn a_day() -> u64 {
-    DAY_MS
+    fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
+        if json.peek() == b'"' {
+            let mut text = String::new();
+            text.read(json)?;
+            *self = Self::One(text);
+        } else {
+            let mut texts = Vec::new();
+            texts.read(json)?;
+            *self = Self::Several(texts);
+        }
+        Ok(())
+    }
 }
 
 /// Reads the variable.
@@ -172,9 +172,9 @@ pub(super) fn auth(vars: Variables<'_>) -> Result<Auth, ConfigError> {
     }
 }
 
-fn members<T: DeserializeOwned>(table: Map<String, Value>) -> Result<T, ConfigError> {
+fn members<T: for<'a> Member<'a>>(table: Map<String, Value>) -> Result<T, ConfigError> {
     let table = Value::Object(table);
-    read::from_value(table.clone()).map_err(|error| {
+    read::from_value(&table).map_err(|error| {
         let message = "must have the keys of its mode, each of its form";
         ConfigError::new("AUTH", message, format!("{error}: {table}"))
     })

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::agents::{AgentConfig, AgentsFile};
 use super::check::{Fault, Place, check};
 use super::{ConfigError, table as providers};
+use crate::protocol::payload::Member;
 use crate::protocol::read::{self, Mismatch};
 
 /// The tables of the variables.
@@ -56,7 +56,7 @@ fn table<'a>(variable: &str, name: &str, value: &'a Value) -> Result<&'a Map<Str
 }
 
 /// Puts the keys of a variable over the entries of a table of the file, or adds entries.
-fn overlay<T: Serialize + DeserializeOwned>(
+fn overlay<T: Serialize + for<'a> Member<'a>>(
     variable: &str,
     entries: &mut BTreeMap<String, T>,
     overrides: &Map<String, Value>,
@@ -67,7 +67,7 @@ fn overlay<T: Serialize + DeserializeOwned>(
             Some(Ok(_) | Err(_)) | None => Map::new(),
         };
         merged.extend(table(variable, name, keys)?.clone());
-        let entry = read::from_value(Value::Object(merged)).map_err(|error| {
+        let entry = read::from_value(&Value::Object(merged)).map_err(|error| {
             let message = "has a key of the wrong form, an unknown key, or lacks one";
             ConfigError::new(format!("{variable}.{name}"), message, error.to_string())
         })?;
@@ -88,7 +88,7 @@ fn added(id: &str, keys: &Map<String, Value>) -> Result<AgentConfig, ConfigError
     let provider = providers::PROVIDERS.first().map(|entry| entry.name);
     let members = [("id", Value::from(id)), ("provider", Value::from(provider))];
     let members = members.map(|(name, value)| (name.to_owned(), value));
-    let blank = read::from_value(members.into_iter().collect());
+    let blank = read::from_value(&members.into_iter().collect());
     overridden(&blank.map_err(|error| unreadable(id, &error))?, id, keys)
 }
 
@@ -105,7 +105,7 @@ fn overridden(agent: &AgentConfig, id: &str, keys: &Map<String, Value>) -> Resul
         if let Value::Object(members) = &mut merged {
             members.insert(key.clone(), value.clone());
         }
-        agent = read::from_value(merged.clone()).map_err(|error| {
+        agent = read::from_value(&merged).map_err(|error| {
             let message = "has a value of the wrong form";
             ConfigError::new(name, message, format!("{error}: {value}"))
         })?;

@@ -9,6 +9,7 @@ mod auth;
 pub mod check;
 mod check_tools;
 mod merge;
+mod read;
 pub mod server_tools;
 mod variables;
 

@@ -87,15 +87,15 @@ pub struct McpServerConfig {
     pub allow_private: bool,
 }
 
-fn default_true() -> bool {
+pub(super) fn default_true() -> bool {
     true
 }
 
-fn default_timeout_ms() -> u64 {
+pub(super) fn default_timeout_ms() -> u64 {
     30 * 1000
 }
 
-fn default_result_max_bytes() -> usize {
+pub(super) fn default_result_max_bytes() -> usize {
     4 * 1024 * 1024
 }
 

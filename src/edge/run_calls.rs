@@ -4,7 +4,7 @@
 //! is: large bodies are not escaped into JSON a second time.
 
 use js_sys::Uint8Array;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use web_sys::RequestInit;
 use worker::{ObjectId, ObjectNamespace, Request, Response};
 
@@ -12,14 +12,14 @@ use super::body;
 use super::reply::Answer;
 use crate::binding::accept::Binding;
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ToolCallId};
-use crate::protocol::read;
+use crate::protocol::read::{self, record, variants};
 use crate::store::Persistence;
 
 /// What an object answers that has no run: no answer to a client has this status.
 const NO_RUN_STATUS: u16 = 204;
 
 /// What starts a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Start {
     /// The agent, alias resolved.
@@ -36,8 +36,13 @@ pub struct Start {
     pub trace: String,
 }
 
+record!(Start:
+    "agentId" => agent_id, "owner" => owner = None, "persistence" => persistence, "binding" => binding,
+    "requestId" => request_id, "trace" => trace,
+);
+
 /// A call to a run's object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum RunCall {
     /// Starts the run; the text is the client's `RunAgentInput`. Answers a stream or an error.
@@ -81,6 +86,19 @@ pub enum RunCall {
         caller: Option<ResourceId>,
     },
 }
+
+variants!(RunCall:
+    "start" => Start(start),
+    "deliver" => Deliver {
+        "runId" => run_id, "toolCallId" => tool_call_id, "caller" => caller = None, "isError" => is_error,
+    },
+    "status" => Status { "runId" => run_id, "caller" => caller = None },
+    "events" => Events {
+        "runId" => run_id, "caller" => caller = None, "after" => after, "generation" => generation = None,
+        "binding" => binding,
+    },
+    "cancel" => Cancel { "runId" => run_id, "caller" => caller = None },
+);
 
 impl RunCall {
     /// Whether the call may be made again when it is not known whether it arrived.

@@ -1,9 +1,10 @@
 //! The events of a run, one variant per event we emit, and what goes with a terminal one.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::id::{MessageId, RunId, ThreadId, ToolCallId};
+use super::read::{record, words};
 
 /// Protocol version we declare on RUN_STARTED. Source: contract 2.4, AG-UI VER-1.
 pub const PROTOCOL_VERSION: &str = "1.0";
@@ -147,7 +148,7 @@ pub enum Outcome {
 }
 
 /// Token counts of one provider and model; totals include their parts. Source: AG-UI USE-1 to USE-7.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenUsage {
     /// Provider name of the agent.
@@ -176,6 +177,17 @@ pub struct TokenUsage {
     pub cache_write_input_tokens: Option<u64>,
 }
 
+record!(TokenUsage:
+    "provider" => provider = None,
+    "model" => model = None,
+    "inputTokens" => input_tokens = None,
+    "outputTokens" => output_tokens = None,
+    "totalTokens" => total_tokens = None,
+    "reasoningTokens" => reasoning_tokens = None,
+    "cachedInputTokens" => cached_input_tokens = None,
+    "cacheWriteInputTokens" => cache_write_input_tokens = None,
+);
+
 impl TokenUsage {
     /// Adds the counts of another call of the same model; a count neither has stays absent (USE-5).
     pub fn add(&mut self, other: &Self) {
@@ -196,8 +208,10 @@ impl TokenUsage {
 macro_rules! run_error_codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
         /// The stable codes of RUN_ERROR. Source: contract 2.4.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
         pub enum RunErrorCode { $($(#[$doc])* #[serde(rename = $text)] $variant,)* }
+
+        words!(RunErrorCode: $($text => $variant),*);
 
         impl RunErrorCode {
             /// Every code, in the contract's order.

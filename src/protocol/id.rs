@@ -3,7 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+
+use super::json_cursor::{CursorFault, JsonCursor};
+use super::payload::{Member, text};
 
 /// Longest id accepted from a client, in UTF-8 bytes. Source: contract 2.1.
 pub const ID_MAX_BYTES: usize = 1024;
@@ -55,7 +58,7 @@ pub fn check_addressable_id(text: &str) -> Result<(), IdFault> {
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident by $check:ident;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
         #[serde(transparent)]
         pub struct $name(Arc<str>);
 
@@ -76,6 +79,17 @@ macro_rules! ids {
             /// The text of the id.
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl<'a> Member<'a> for $name {
+            fn blank() -> Self {
+                Self(Arc::default())
+            }
+
+            fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
+                self.0 = text(json, "a string")?.into();
+                Ok(())
             }
         }
 

@@ -27,6 +27,8 @@ pub struct JsonCursor<'a> {
     text: &'a str,
     at: usize,
     depth: u8,
+    /// What is wrong with the text, where more is known than a fault says; else empty.
+    complaint: String,
 }
 
 /// Whether a text is one JSON value.
@@ -90,6 +92,7 @@ impl<'a> JsonCursor<'a> {
             text,
             at: 0,
             depth: 0,
+            complaint: String::new(),
         }
     }
 
@@ -101,6 +104,18 @@ impl<'a> JsonCursor<'a> {
     /// Goes on from a place where another cursor was, in a text that is the same up to there.
     pub fn go_on_at(&mut self, position: usize) {
         self.at = position;
+    }
+
+    /// Says in words what is wrong with the text.
+    #[cold]
+    pub fn complain(&mut self, words: String) -> CursorFault {
+        self.complaint = words;
+        CursorFault::Unexpected
+    }
+
+    /// What is wrong with the text; empty where nothing was said of it.
+    pub fn complaint(&self) -> &str {
+        &self.complaint
     }
 
     /// Nothing but blanks may be left.

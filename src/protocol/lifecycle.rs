@@ -5,11 +5,12 @@
 
 use std::collections::HashSet;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::event::{Event, Outcome, RunFinished};
 use super::id::{MessageId, RunId, ThreadId, ToolCallId};
 use super::json_cursor;
+use super::read::{record, words};
 
 /// Which guarantee an event would break. Source: contract 2.4, "Lifecycle guarantees".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
@@ -88,7 +89,7 @@ pub enum LifecycleFault {
 /// Judges the events of one run in order and knows what is open.
 ///
 /// Taking a TEXT_MESSAGE_CONTENT costs one id comparison and no allocation.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Lifecycle {
     run: Option<(ThreadId, RunId)>,
     has_ended: bool,
@@ -106,7 +107,14 @@ pub struct Lifecycle {
     message_ids: HashSet<MessageId>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+record!(Lifecycle:
+    "run" => run = None, "has_ended" => has_ended, "step" => step = None, "text" => text = None, "call" => call = None,
+    "reasoning" => reasoning = None, "has_notice" => has_notice, "unanswered" => unanswered,
+    "is_pending_allowed" => is_pending_allowed, "live_calls" => live_calls, "call_ids" => call_ids,
+    "message_ids" => message_ids,
+);
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
 struct OpenStep {
     name: String,
     /// Parent of the step's next call: its nearest text, else the fresh id its calls share.
@@ -114,27 +122,35 @@ struct OpenStep {
     has_result: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+record!(OpenStep: "name" => name, "parent" => parent = None, "has_result" => has_result);
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
 struct OpenReasoning {
     id: MessageId,
     message: ReasoningMessage,
 }
 
+record!(OpenReasoning: "id" => id, "message" => message);
+
 /// Where the one message of a span is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 enum ReasoningMessage {
     Ahead,
     Open,
     Ended,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+words!(ReasoningMessage: "Ahead" => Ahead, "Open" => Open, "Ended" => Ended);
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
 struct OpenCall {
     id: ToolCallId,
     /// Joined so far; stays empty for a live call.
     arguments: String,
     is_live: bool,
 }
+
+record!(OpenCall: "id" => id, "arguments" => arguments, "is_live" => is_live);
 
 impl Lifecycle {
     /// A stream without events.

@@ -1,11 +1,13 @@
 //! Messages of a thread by role, as AG-UI writes them.
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::id::{MessageId, ToolCallId};
+use super::json_cursor::{CursorFault, JsonCursor};
 use super::message_decode;
+use super::payload::Member;
+use super::read::record;
 use super::tool::ToolCall;
 
 /// One message of a conversation.
@@ -134,7 +136,7 @@ pub struct TextPart {
 }
 
 /// `{"type":"image"|...,"source","id"?,"metadata"?}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MediaPart {
     /// Where the bytes are.
     pub source: MediaSource,
@@ -179,21 +181,28 @@ pub enum MediaSource {
     },
 }
 
+record!(MediaPart: "source" => source, "id" => id = None, "metadata" => metadata = None);
+
 macro_rules! read_as_posted {
-    ($($name:ident by $reader:ident;)*) => {$(
+    ($($name:ident by $reader:ident, blank $blank:expr;)*) => {$(
         /// By the reader of posted messages, so that there is one; what it refuses or drops is an error here.
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                message_decode::$reader(Value::deserialize(from)?).map_err(D::Error::custom)
+        impl<'a> Member<'a> for $name {
+            fn blank() -> Self {
+                $blank
+            }
+
+            fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
+                *self = message_decode::$reader(json.value()?).map_err(|words| json.complain(words))?;
+                Ok(())
             }
         }
     )*};
 }
 
 read_as_posted! {
-    Message by read_message;
-    ContentPart by read_part;
-    MediaSource by read_source;
+    Message by read_message, blank Self::reasoning(MessageId::blank(), String::new());
+    ContentPart by read_part, blank Self::Text(TextPart { text: String::new(), id: None, metadata: None });
+    MediaSource by read_source, blank Self::Url { value: String::new(), mime_type: None };
 }
 
 impl Content {
@@ -370,6 +379,7 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::read;
 
     #[test]
     fn every_role_survives_the_round_trip() {
@@ -384,7 +394,7 @@ mod tests {
             r#"{"id":"x","role":"activity","activityType":"plan","content":{"big":12345678901234567890123}}"#,
             r#"{"id":"r","role":"reasoning","content":"hm","encryptedValue":"z"}"#,
         ] {
-            let message: Message = serde_json::from_str(text).unwrap();
+            let message: Message = read::from_text(text).unwrap();
             assert_eq!(serde_json::to_string(&message).unwrap(), text);
         }
     }

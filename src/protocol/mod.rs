@@ -17,6 +17,7 @@ pub mod lifecycle;
 pub mod message;
 mod message_decode;
 pub mod order;
+pub mod payload;
 pub mod percent;
 pub mod read;
 pub mod thread;

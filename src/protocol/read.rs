@@ -1,50 +1,39 @@
-//! Types read from JSON: the one door.
+//! Types of ours read from JSON: the one door.
 //!
-//! `serde_json` makes kilobytes of code of every type it reads: from text or from a tree, each struct as an object and
-//! as a list. This goes over a tree, takes a struct from an object only, and leaves what types have in common in
-//! functions of its own.
+//! `serde` makes kilobytes of code of every type it reads. Here a type is a table, and one loop reads them all: see
+//! `payload`. A record has all its members but those with a default; what is wrong is said in the words of serde.
 
-use std::fmt::Display;
-use std::vec;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::Hash;
 
-use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error as _, Expected, MapAccess, SeqAccess,
-    Unexpected, VariantAccess, Visitor,
-};
-use serde::{Serialize, forward_to_deserialize_any};
-use serde_json::{Map, Number, Value, map};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::json_cursor::{CursorFault, JsonCursor, unescaped};
+use super::payload::{Member, mismatch, text};
 
 /// Why a JSON value is not of a type; in the words of serde.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-#[expect(
-    clippy::box_collection,
-    reason = "one pointer: every member of every type hands it on"
-)]
-pub struct Mismatch(Box<String>);
-
-impl Mismatch {
-    #[cold]
-    #[inline(never)]
-    fn new(message: String) -> Self {
-        Self(Box::new(message))
-    }
-}
+pub struct Mismatch(String);
 
 /// Reads a type from a text.
 ///
 /// # Errors
 /// [`Mismatch`]
-pub fn from_text<T: Deserialize<'static>>(text: &str) -> Result<T, Mismatch> {
-    from_value(tree(text)?)
+pub fn from_text<T: for<'a> Member<'a>>(text: &str) -> Result<T, Mismatch> {
+    let mut place = T::blank();
+    read_to(text, &mut place)?;
+    Ok(place)
 }
 
 /// Reads a type from a value.
 ///
 /// # Errors
 /// [`Mismatch`]
-pub fn from_value<T: Deserialize<'static>>(value: Value) -> Result<T, Mismatch> {
-    T::deserialize(Reader(value))
+pub fn from_value<T: for<'a> Member<'a>>(value: &Value) -> Result<T, Mismatch> {
+    from_text(&value.to_string())
 }
 
 /// The tree of a type of ours, by way of its text: so each type has one writer.
@@ -52,344 +41,396 @@ pub fn from_value<T: Deserialize<'static>>(value: Value) -> Result<T, Mismatch> 
 /// # Errors
 /// [`Mismatch`]
 pub fn to_value<T: Serialize + ?Sized>(of: &T) -> Result<Value, Mismatch> {
-    let text = serde_json::to_string(of).map_err(|error| Mismatch::new(error.to_string()))?;
+    let text = serde_json::to_string(of).map_err(|error| Mismatch(error.to_string()))?;
     tree(&text)
 }
 
 fn tree(text: &str) -> Result<Value, Mismatch> {
-    serde_json::from_str(text).map_err(|error| Mismatch::new(error.to_string()))
+    serde_json::from_str(text).map_err(|error| Mismatch(error.to_string()))
 }
 
-impl serde::de::Error for Mismatch {
-    fn custom<T: Display>(message: T) -> Self {
-        Self::new(message.to_string())
-    }
+fn read_to<'a>(text: &'a str, place: &mut dyn Member<'a>) -> Result<(), Mismatch> {
+    let mut json = JsonCursor::new(text);
+    let Err(fault) = place.read(&mut json).and_then(|()| json.end()) else {
+        return Ok(());
+    };
+    // Text that is no JSON is named by its place.
+    tree(text)?;
+    Err(Mismatch(match json.complaint() {
+        "" => fault.to_string(),
+        complaint => complaint.to_owned(),
+    }))
+}
 
-    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+/// Names of members, several of one with `|` in between, and whether it may be absent.
+pub type Members = &'static [(&'static str, bool)];
+
+/// What an object must be to be a record.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// What is expected where it stands: `struct Name`.
+    pub of: &'static str,
+    /// In the order of their places.
+    pub members: Members,
+    /// Whether unknown members are refused.
+    pub is_closed: bool,
+}
+
+/// Makes a type of named members readable from an object that has them all, but for those with a default:
+/// `record!(Part: "text" => text, "count" => count = 1);`. `record!(closed Part: ...)` refuses unknown members.
+macro_rules! record {
+    (closed $type:ident: $($members:tt)*) => {
+        $crate::protocol::read::record!(@impl true, $type: $($members)*);
+    };
+    ($type:ident: $($members:tt)*) => {
+        $crate::protocol::read::record!(@impl false, $type: $($members)*);
+    };
+    (@impl $is_closed:literal, $type:ident: $($name:literal => $field:ident $(= $default:expr)?),* $(,)?) => {
+        impl<'a> $crate::protocol::payload::Member<'a> for $type {
+            fn blank() -> Self {
+                Self { $($field: $crate::protocol::read::record!(@blank $($default)?)),* }
+            }
+
+            fn read(
+                &mut self,
+                json: &mut $crate::protocol::json_cursor::JsonCursor<'a>,
+            ) -> Result<(), $crate::protocol::json_cursor::CursorFault> {
+                const SHAPE: $crate::protocol::read::Shape = $crate::protocol::read::Shape {
+                    of: concat!("struct ", stringify!($type)),
+                    members: &[$(($name, $crate::protocol::read::record!(@has $($default)?))),*],
+                    is_closed: $is_closed,
+                };
+                $crate::protocol::read::read_record(json, &SHAPE, &mut [$(&mut self.$field),*])
+            }
+        }
+    };
+    (@blank) => { $crate::protocol::payload::Member::blank() };
+    (@blank $default:expr) => { $default };
+    (@has) => { false };
+    (@has $default:expr) => { true };
+}
+pub(crate) use record;
+
+/// Makes an enum without values readable from a text: `words!(Colour: "red" => Red, "blue" => Blue);`
+macro_rules! words {
+    ($type:ident: $first_name:literal => $first:ident $(, $name:literal => $variant:ident)* $(,)?) => {
+        impl<'a> $crate::protocol::payload::Member<'a> for $type {
+            fn blank() -> Self {
+                Self::$first
+            }
+
+            fn read(
+                &mut self,
+                json: &mut $crate::protocol::json_cursor::JsonCursor<'a>,
+            ) -> Result<(), $crate::protocol::json_cursor::CursorFault> {
+                const NAMES: &[&str] = &[$first_name $(, $name)*];
+                let of = concat!("enum ", stringify!($type));
+                let index = $crate::protocol::read::read_word(json, of, NAMES)?;
+                if let Some(meant) = [Self::$first $(, Self::$variant)*].into_iter().nth(index) {
+                    *self = meant;
+                }
+                Ok(())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+/// Makes an enum readable from the name of a variant, or from an object whose one member is named so and has the value:
+/// `variants!(Shape: "point" => Point, "circle" => Circle(radius), "square" => Square { "side" => side });`
+macro_rules! variants {
+    ($type:ident: $($name:literal => $variant:ident $(($value:ident))? $({ $($members:tt)* })?),+ $(,)?) => {
+        impl<'a> $crate::protocol::payload::Member<'a> for $type {
+            fn blank() -> Self {
+                $crate::protocol::read::variants!(@blank $($variant $(($value))? $({ $($members)* })?),+)
+            }
+
+            fn read(
+                &mut self,
+                json: &mut $crate::protocol::json_cursor::JsonCursor<'a>,
+            ) -> Result<(), $crate::protocol::json_cursor::CursorFault> {
+                enum Place { $($variant),+ }
+                const NAMES: $crate::protocol::read::Members =
+                    &[$(($name, $crate::protocol::read::variants!(@has $($value)? $({ $($members)* })?))),+];
+                let of = concat!("enum ", stringify!($type));
+                let opened = $crate::protocol::read::open_variant(json, of, NAMES)?;
+                $(if opened.index == Place::$variant as usize {
+                    *self = $crate::protocol::read::variants!(
+                        @read json, $type $variant $(($value))? $({ $($members)* })?
+                    );
+                })+
+                opened.close(json)
+            }
+        }
+    };
+    (@blank $variant:ident $(, $($rest:tt)*)?) => { Self::$variant };
+    (@blank $variant:ident ($value:ident) $(, $($rest:tt)*)?) => {
+        Self::$variant($crate::protocol::payload::Member::blank())
+    };
+    (@blank $variant:ident { $($name:literal => $field:ident $(= $default:expr)?),* $(,)? } $(, $($rest:tt)*)?) => {
+        Self::$variant { $($field: $crate::protocol::read::record!(@blank $($default)?)),* }
+    };
+    (@has) => { false };
+    (@has $($value:tt)+) => { true };
+    (@read $json:ident, $type:ident $variant:ident) => { Self::$variant };
+    (@read $json:ident, $type:ident $variant:ident ($value:ident)) => {{
+        let mut $value = $crate::protocol::payload::Member::blank();
+        $crate::protocol::payload::Member::read(&mut $value, $json)?;
+        Self::$variant($value)
+    }};
+    (@read $json:ident, $type:ident $variant:ident {
+        $($name:literal => $field:ident $(= $default:expr)?),* $(,)?
+    }) => {{
+        const SHAPE: $crate::protocol::read::Shape = $crate::protocol::read::Shape {
+            of: concat!("struct variant ", stringify!($type), "::", stringify!($variant)),
+            members: &[$(($name, $crate::protocol::read::record!(@has $($default)?))),*],
+            is_closed: false,
+        };
+        $(let mut $field = $crate::protocol::read::record!(@blank $($default)?);)*
+        $crate::protocol::read::read_record($json, &SHAPE, &mut [$(&mut $field),*])?;
+        Self::$variant { $($field),* }
+    }};
+}
+pub(crate) use variants;
+
+/// Reads a record's members to their places.
+///
+/// # Errors
+/// [`CursorFault`]
+pub fn read_record<'a>(
+    json: &mut JsonCursor<'a>,
+    shape: &Shape,
+    places: &mut [&mut dyn Member<'a>],
+) -> Result<(), CursorFault> {
+    let start = json.position();
+    let mut next = json
+        .next_member(true)
+        .map_err(|fault| mismatch(json, start, shape.of, fault))?;
+    let mut seen: u64 = 0;
+    while let Some(name) = next {
+        let name = name_text(name);
+        let known = || shape.members.iter().zip(0u64..);
+        let found = known().find(|((names, _), _)| names.split('|').any(|known| known == name));
         match found {
-            Unexpected::Unit => Self::new(format!("invalid type: null, expected {expected}")),
-            found => Self::new(format!("invalid type: {found}, expected {expected}")),
+            Some(((names, _), index)) => {
+                if seen >> index & 1 == 1 {
+                    return Err(json.complain(format!("duplicate field `{}`", first_of(names))));
+                }
+                seen |= 1 << index;
+                if let Some(place) = usize::try_from(index)
+                    .ok()
+                    .and_then(|index| places.get_mut(index))
+                {
+                    place.read(json)?;
+                }
+            }
+            None if shape.is_closed => {
+                let names = shape.members.iter().flat_map(|(names, _)| names.split('|'));
+                return Err(json.complain(unknown("field", &name, names)));
+            }
+            None => json.skip()?,
+        }
+        next = json.next_member(false)?;
+    }
+    for ((names, may_be_absent), index) in shape.members.iter().zip(0u64..) {
+        if !may_be_absent && seen >> index & 1 == 0 {
+            return Err(json.complain(format!("missing field `{}`", first_of(names))));
         }
     }
-
-    fn missing_field(name: &'static str) -> Self {
-        Self::new(format!("missing field `{name}`"))
-    }
-
-    fn duplicate_field(name: &'static str) -> Self {
-        Self::new(format!("duplicate field `{name}`"))
-    }
+    Ok(())
 }
 
-/// A value that is read.
-struct Reader(Value);
+fn first_of(names: &'static str) -> &'static str {
+    names.split('|').next().unwrap_or_default()
+}
 
-#[cold]
-#[inline(never)]
-fn mismatch(value: &Value, expected: &dyn Expected) -> Mismatch {
-    let found = match value {
-        Value::Null => Unexpected::Unit,
-        Value::Bool(flag) => Unexpected::Bool(*flag),
-        Value::Number(number) => match digits(number) {
-            Digits::Natural(number) => Unexpected::Unsigned(number),
-            Digits::Negative(number) => Unexpected::Signed(number),
-            Digits::Float(number) => Unexpected::Float(number),
-        },
-        Value::String(text) => Unexpected::Str(text),
-        Value::Array(_) => Unexpected::Seq,
-        Value::Object(_) => Unexpected::Map,
+/// That a name is none of those.
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<String> = known.map(|name| format!("`{name}`")).collect();
+    let expected = match known.as_slice() {
+        [] => format!("there are no {what}s"),
+        [one] => format!("expected {one}"),
+        [one, other] => format!("expected {one} or {other}"),
+        several => format!("expected one of {}", several.join(", ")),
     };
-    Mismatch::invalid_type(found, expected)
+    format!("unknown {what} `{name}`, {expected}")
 }
 
-enum Digits {
-    Natural(u64),
-    Negative(i64),
-    Float(f64),
+fn name_text(name: &[u8]) -> String {
+    unescaped(name).unwrap_or_else(|| String::from_utf8_lossy(name).into_owned())
 }
 
-fn digits(number: &Number) -> Digits {
-    match (number.as_u64(), number.as_i64()) {
-        (Some(number), _) => Digits::Natural(number),
-        (None, Some(number)) => Digits::Negative(number),
-        // What is beyond a double is no number that a type of ours could hold.
-        (None, None) => Digits::Float(number.as_f64().unwrap_or(f64::INFINITY)),
+/// Reads one of these words; gives its position.
+///
+/// # Errors
+/// [`CursorFault`]
+pub fn read_word(json: &mut JsonCursor<'_>, of: &str, words: &[&str]) -> Result<usize, CursorFault> {
+    let word = text(json, of)?;
+    let index = words.iter().position(|known| *known == word);
+    index.ok_or_else(|| json.complain(unknown("variant", &word, words.iter().copied())))
+}
+
+/// A variant whose value, if it has one, is next.
+#[derive(Debug)]
+pub struct OpenVariant {
+    /// Which of the enum's.
+    pub index: usize,
+    of: &'static str,
+    start: usize,
+    is_object: bool,
+}
+
+/// Reads which variant of an enum comes; of each is said whether it has a value.
+///
+/// # Errors
+/// [`CursorFault`]
+pub fn open_variant(
+    json: &mut JsonCursor<'_>,
+    of: &'static str,
+    variants: Members,
+) -> Result<OpenVariant, CursorFault> {
+    let start = json.position();
+    let is_object = json.peek() == b'{';
+    let name = if is_object {
+        json.next_member(true)?.map(name_text).unwrap_or_default()
+    } else {
+        text(json, of)?.into_owned()
+    };
+    let Some(index) = variants.iter().position(|(known, _)| *known == name) else {
+        let names = variants.iter().map(|(known, _)| *known);
+        return Err(json.complain(unknown("variant", &name, names)));
+    };
+    let has_value = variants.get(index).is_some_and(|(_, has_value)| *has_value);
+    if has_value && !is_object || !has_value && is_object && !json.take_null()? {
+        return Err(mismatch(json, start, of, CursorFault::Unexpected));
+    }
+    Ok(OpenVariant {
+        index,
+        of,
+        start,
+        is_object,
+    })
+}
+
+impl OpenVariant {
+    /// Nothing may come behind the variant.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    pub fn close(self, json: &mut JsonCursor<'_>) -> Result<(), CursorFault> {
+        if self.is_object && json.next_member(false)?.is_some() {
+            return Err(mismatch(json, self.start, self.of, CursorFault::Unexpected));
+        }
+        Ok(())
     }
 }
 
 macro_rules! numbers {
-    ($($method:ident)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-            self.number(visitor)
-        }
-    )*};
-}
+    ($($type:ident)*) => {$(
+        impl<'a> Member<'a> for $type {
+            fn blank() -> Self {
+                Self::default()
+            }
 
-macro_rules! texts {
-    ($($method:ident)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-            match self.0 {
-                Value::String(text) => visitor.visit_string(text),
-                other => Err(mismatch(&other, &visitor)),
+            fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
+                let start = json.position();
+                match json.raw()?.parse() {
+                    Ok(number) => *self = number,
+                    Err(_) => return Err(mismatch(json, start, stringify!($type), CursorFault::Unexpected)),
+                }
+                Ok(())
             }
         }
     )*};
 }
 
-impl Reader {
-    fn number<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        match self.0 {
-            Value::Number(number) => match digits(&number) {
-                Digits::Natural(number) => visitor.visit_u64(number),
-                Digits::Negative(number) => visitor.visit_i64(number),
-                Digits::Float(number) => visitor.visit_f64(number),
-            },
-            other => Err(mismatch(&other, &visitor)),
+numbers! { u32 usize i64 f64 }
+
+impl<'a> Member<'a> for Map<String, Value> {
+    fn blank() -> Self {
+        Self::new()
+    }
+
+    fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
+        let start = json.position();
+        match json.value()? {
+            Value::Object(members) => *self = members,
+            _ => return Err(mismatch(json, start, "a map", CursorFault::Unexpected)),
         }
+        Ok(())
     }
 }
 
-impl<'de> Deserializer<'de> for Reader {
-    type Error = Mismatch;
+impl<'a, T: Member<'a>> Member<'a> for BTreeMap<String, T> {
+    fn blank() -> Self {
+        Self::new()
+    }
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        match self.0 {
-            Value::Null => visitor.visit_unit(),
-            Value::Bool(flag) => visitor.visit_bool(flag),
-            // As serde_json hands a number on, so that it keeps every digit.
-            Value::Number(number) => number
-                .deserialize_any(visitor)
-                .map_err(|error| Mismatch::new(error.to_string())),
-            Value::String(text) => visitor.visit_string(text),
-            Value::Array(items) => visitor.visit_seq(Items(items.into_iter())),
-            Value::Object(members) => visitor.visit_map(Members::new(members)),
+    fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
+        let start = json.position();
+        let mut next = json
+            .next_member(true)
+            .map_err(|fault| mismatch(json, start, "a map", fault))?;
+        while let Some(name) = next {
+            let mut value = T::blank();
+            value.read(json)?;
+            self.insert(name_text(name), value);
+            next = json.next_member(false)?;
         }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        match self.0 {
-            Value::Null => visitor.visit_none(),
-            value => visitor.visit_some(Self(value)),
-        }
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Mismatch> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        match self.0 {
-            Value::Bool(flag) => visitor.visit_bool(flag),
-            other => Err(mismatch(&other, &visitor)),
-        }
-    }
-
-    numbers! {
-        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16
-        deserialize_u32 deserialize_u64 deserialize_f32 deserialize_f64
-    }
-
-    texts! { deserialize_str deserialize_string deserialize_char deserialize_identifier }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        match self.0 {
-            Value::Array(items) => visitor.visit_seq(Items(items.into_iter())),
-            other => Err(mismatch(&other, &visitor)),
-        }
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Mismatch> {
-        match self.0 {
-            Value::Array(items) if items.len() > length => {
-                Err(Mismatch::invalid_length(items.len(), &visitor))
-            }
-            items => Self(items).deserialize_seq(visitor),
-        }
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        length: usize,
-        visitor: V,
-    ) -> Result<V::Value, Mismatch> {
-        self.deserialize_tuple(length, visitor)
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        match self.0 {
-            Value::Object(members) => visitor.visit_map(Members::new(members)),
-            other => Err(mismatch(&other, &visitor)),
-        }
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Mismatch> {
-        self.deserialize_map(visitor)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Mismatch> {
-        match Variant::of(self.0) {
-            Ok(variant) => visitor.visit_enum(variant),
-            Err(other) => Err(mismatch(&other, &visitor)),
-        }
-    }
-
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        visitor.visit_unit()
-    }
-
-    forward_to_deserialize_any! { bytes byte_buf unit unit_struct }
-}
-
-struct Items(vec::IntoIter<Value>);
-
-impl<'de> SeqAccess<'de> for Items {
-    type Error = Mismatch;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Mismatch> {
-        self.0
-            .next()
-            .map(|item| seed.deserialize(Reader(item)))
-            .transpose()
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.0.len())
+        Ok(())
     }
 }
 
-struct Members {
-    rest: map::IntoIter,
-    value: Value,
+impl<'a, T: Member<'a> + Hash + Eq> Member<'a> for HashSet<T> {
+    fn blank() -> Self {
+        Self::new()
+    }
+
+    fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
+        let mut items: Vec<T> = Vec::new();
+        items.read(json)?;
+        self.extend(items);
+        Ok(())
+    }
 }
 
-impl Members {
-    fn new(members: Map<String, Value>) -> Self {
-        Self {
-            rest: members.into_iter(),
-            value: Value::Null,
+impl<'a, A: Member<'a>, B: Member<'a>> Member<'a> for (A, B) {
+    fn blank() -> Self {
+        (A::blank(), B::blank())
+    }
+
+    fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
+        read_pair(json, [&mut self.0, &mut self.1])
+    }
+}
+
+fn read_pair<'a>(json: &mut JsonCursor<'a>, places: [&mut dyn Member<'a>; 2]) -> Result<(), CursorFault> {
+    let expected = "a tuple of size 2";
+    let start = json.position();
+    let mut is_next = json
+        .next_item(true)
+        .map_err(|fault| mismatch(json, start, expected, fault))?;
+    for (place, count) in places.into_iter().zip(0..) {
+        if !is_next {
+            return Err(json.complain(format!("invalid length {count}, expected {expected}")));
         }
+        place.read(json)?;
+        is_next = json.next_item(false)?;
     }
-
-    #[inline(never)]
-    fn next_name(&mut self) -> Option<String> {
-        let (name, value) = self.rest.next()?;
-        self.value = value;
-        Some(name)
+    if is_next {
+        return Err(json.complain(format!("invalid length 3, expected {expected}")));
     }
+    Ok(())
 }
 
-impl<'de> MapAccess<'de> for Members {
-    type Error = Mismatch;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Mismatch> {
-        self.next_name()
-            .map(|name| seed.deserialize(Name(&name)))
-            .transpose()
+impl<'a> Member<'a> for Cow<'static, str> {
+    fn blank() -> Self {
+        Self::default()
     }
 
-    // One function for all members of a type.
-    #[inline(never)]
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Mismatch> {
-        seed.deserialize(Reader(self.value.take()))
-    }
-}
-
-/// A member's or a variant's name that is read.
-struct Name<'a>(&'a str);
-
-impl<'de> Deserializer<'de> for Name<'_> {
-    type Error = Mismatch;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        visitor.visit_str(self.0)
-    }
-
-    // Ids are names of members, too.
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Mismatch> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct seq tuple
-        tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-/// `"Name"`, or `{"Name": value}`.
-struct Variant {
-    name: String,
-    value: Value,
-}
-
-impl Variant {
-    fn of(value: Value) -> Result<Self, Value> {
-        match value {
-            Value::String(name) => Ok(Self {
-                name,
-                value: Value::Null,
-            }),
-            Value::Object(members) if members.len() == 1 => match members.into_iter().next() {
-                Some((name, value)) => Ok(Self { name, value }),
-                None => Err(Value::Null),
-            },
-            other => Err(other),
-        }
-    }
-}
-
-impl<'de> EnumAccess<'de> for Variant {
-    type Error = Mismatch;
-    type Variant = Reader;
-
-    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Reader), Mismatch> {
-        let variant = seed.deserialize(Name(&self.name))?;
-        Ok((variant, Reader(self.value)))
-    }
-}
-
-impl<'de> VariantAccess<'de> for Reader {
-    type Error = Mismatch;
-
-    fn unit_variant(self) -> Result<(), Mismatch> {
-        match self.0 {
-            Value::Null => Ok(()),
-            other => Err(mismatch(&other, &"unit variant")),
-        }
-    }
-
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Mismatch> {
-        seed.deserialize(self)
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Mismatch> {
-        self.deserialize_tuple(length, visitor)
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Mismatch> {
-        self.deserialize_map(visitor)
+    fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
+        *self = Self::Owned(text(json, "a string")?.into_owned());
+        Ok(())
     }
 }
 

@@ -1,14 +1,15 @@
 //! Tools as the protocol speaks of them: declarations, calls, results.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::id::ToolCallId;
+use super::read::record;
 
 /// A tool a front end declares for one run, or a server tool of an agent.
 ///
 /// Wire: `{"name","description","parameters"?}`; absent `parameters` = any object. Source: contract 2.1, AG-UI 2.2.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Tool {
     /// Name the model calls it by.
     pub name: String,
@@ -22,7 +23,7 @@ pub struct Tool {
 /// A finished call inside an assistant message.
 ///
 /// Wire: `{"id","type":"function","function":{"name","arguments"}}`, `arguments` a JSON text. Source: AG-UI 2.3.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(from = "ToolCallWire", into = "ToolCallWire")]
 pub struct ToolCall {
     /// Id of the call.
@@ -35,7 +36,7 @@ pub struct ToolCall {
     pub encrypted_value: Option<String>,
 }
 
-#[derive(Serialize, Deserialize, Clone)]
+#[derive(Serialize, Clone)]
 struct ToolCallWire {
     id: ToolCallId,
     #[serde(rename = "type", default = "function_type")]
@@ -45,7 +46,7 @@ struct ToolCallWire {
     encrypted_value: Option<String>,
 }
 
-#[derive(Serialize, Deserialize, Clone)]
+#[derive(Serialize, Clone)]
 struct FunctionWire {
     name: String,
     arguments: String,
@@ -83,13 +84,15 @@ impl From<ToolCall> for ToolCallWire {
 /// The answer to a call, whoever gave it.
 ///
 /// Source: contract 3 (D16).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct ToolResult {
     /// What TOOL_CALL_RESULT carries: a text as it is, anything else as JSON text; never empty, never `null`.
     pub content: String,
     /// Whether the call failed.
     pub is_error: bool,
 }
+
+record!(ToolResult: "content" => content, "is_error" => is_error);
 
 impl ToolResult {
     /// A result that says why the call failed: `{"error": "..."}`.

@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn media_are_bytes_or_an_address_a_vendor_may_fetch() {
         let read = |source: Value| {
-            let source: MediaSource = serde_json::from_value(source).unwrap();
+            let source: MediaSource = read::from_value(&source).unwrap();
             media_bytes(&source).map(|bytes| format!("{bytes:?}"))
         };
         let url = |value: &str| read(json!({ "type": "url", "value": value, "mimeType": "Image/PNG; a=b" }));

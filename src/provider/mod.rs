@@ -10,7 +10,6 @@ pub mod google;
 pub mod mastra;
 pub mod openai_chat;
 pub mod openai_responses;
-pub mod payload;
 mod refusal;
 pub mod sse_answer;
 pub mod table;
@@ -20,13 +19,14 @@ pub mod turns;
 pub mod upstream_ids;
 pub mod wire_text;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::protocol::event::TokenUsage;
 use crate::protocol::forwarded_props::{ModelSettings, ToolChoice};
 use crate::protocol::id::{ResourceId, RunId, ThreadId};
 use crate::protocol::message::{ContentPart, MediaPart};
+use crate::protocol::read::{record, variants, words};
 use crate::protocol::tool::Tool;
 use table::Wire;
 pub use target::{ModelTarget, Secret};
@@ -138,7 +138,7 @@ pub enum ModelEvent {
 }
 
 /// Why an answer ended; never decides whether calls run (D9).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum FinishReason {
     /// The answer is complete.
     Stop,
@@ -149,6 +149,10 @@ pub enum FinishReason {
     /// Withheld by the vendor.
     ContentFilter,
 }
+
+words!(FinishReason:
+    "Stop" => Stop, "ToolCalls" => ToolCalls, "Length" => Length, "ContentFilter" => ContentFilter,
+);
 
 /// What went wrong with an upstream. Display never has a body, prompt, key or address.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -233,7 +237,7 @@ pub struct KeptThread {
 }
 
 /// One message towards a model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum ModelMessage {
     /// From the person; never without parts.
     User {
@@ -253,8 +257,14 @@ pub enum ModelMessage {
     ToolResults(Vec<ModelToolResult>),
 }
 
+variants!(ModelMessage:
+    "User" => User { "parts" => parts },
+    "Assistant" => Assistant { "text" => text, "tool_calls" => tool_calls, "vendor_state" => vendor_state = None },
+    "ToolResults" => ToolResults(results),
+);
+
 /// A call towards a model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelToolCall {
     /// At most 40 bytes of `[A-Za-z0-9_-]` (contract 2.5).
     pub id: String,
@@ -264,8 +274,10 @@ pub struct ModelToolCall {
     pub arguments: String,
 }
 
+record!(ModelToolCall: "id" => id, "name" => name, "arguments" => arguments);
+
 /// A result towards a model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelToolResult {
     /// The call's id, as in [`ModelToolCall::id`].
     pub tool_call_id: String,
@@ -279,6 +291,10 @@ pub struct ModelToolResult {
     /// Whether the call failed.
     pub is_error: bool,
 }
+
+record!(ModelToolResult:
+    "tool_call_id" => tool_call_id, "name" => name, "content" => content, "images" => images, "is_error" => is_error,
+);
 
 /// What the transport must do for a [`ModelRequest`].
 #[derive(Debug, Clone, PartialEq)]

@@ -136,3 +136,9 @@ const fn compatible(
 pub fn find(name: &str) -> Option<&'static ProviderEntry> {
     PROVIDERS.iter().find(|entry| entry.name == name)
 }
+
+/// That a name is no provider's.
+pub fn unknown(name: &str) -> String {
+    let known: Vec<&str> = PROVIDERS.iter().map(|entry| entry.name).collect();
+    format!("unknown provider `{name}`, expected one of {}", known.join(", "))
+}

@@ -1,11 +1,12 @@
 //! What goes back with an answer to an upstream that runs an agent of its own: the ids it knows the answer by.
 
-use serde::{Deserialize, Serialize};
+use crate::protocol::read::{self, record};
+use serde::Serialize;
 use serde_json::Value;
 
 /// The ids of one answer, kept as its vendor state.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct UpstreamIds {
     /// The upstream's id of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -14,11 +15,13 @@ pub struct UpstreamIds {
     pub tool_call_ids: Vec<String>,
 }
 
+record!(UpstreamIds: "messageId" => message_id = None, "toolCallIds" => tool_call_ids = Vec::new());
+
 impl UpstreamIds {
     /// Reads the vendor state of an answer; nothing when it has none.
     pub fn read(vendor_state: Option<&Value>) -> Self {
         vendor_state
-            .and_then(|state| Self::deserialize(state).ok())
+            .and_then(|state| read::from_value(state).ok())
             .unwrap_or_default()
     }
 

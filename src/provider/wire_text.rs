@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::payload::{Member, payload};
 use crate::protocol::json_cursor::{CursorFault, JsonCursor};
+use crate::protocol::payload::{Member, payload};
 
 /// A text; anything that is none, `null` first of all, is the empty text. A list of parts is the text of its text parts
 /// (Mistral's reasoning models).
@@ -22,6 +22,10 @@ struct ContentPart<'a> {
 payload!(ContentPart<'a>: "text" => text);
 
 impl<'a> Member<'a> for Text<'a> {
+    fn blank() -> Self {
+        Self::default()
+    }
+
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
         self.0 = match json.peek() {
             b'"' => json.text()?,
@@ -40,6 +44,10 @@ impl<'a> Member<'a> for Text<'a> {
 }
 
 impl<'a> Member<'a> for Arguments<'a> {
+    fn blank() -> Self {
+        Self::default()
+    }
+
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
         self.0 = match json.peek() {
             b'"' => json.text()?,
@@ -55,8 +63,8 @@ impl<'a> Member<'a> for Arguments<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::payload;
     use super::*;
+    use crate::protocol::payload;
 
     #[test]
     fn what_is_no_text_is_the_empty_text() {

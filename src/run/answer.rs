@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::Run;
@@ -14,6 +14,7 @@ use super::ports::{Clock, EventSink, HttpBody, HttpClient, HttpResponse, IdSourc
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::id::ToolCallId;
+use crate::protocol::read::{record, words};
 use crate::protocol::time;
 use crate::protocol::tool::ToolResult;
 use crate::provider::{
@@ -25,7 +26,7 @@ use crate::provider::{
 const BACK_OFF_MS: u64 = 500;
 
 /// What a model said in one call, beside what was streamed already.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ModelAnswer {
     /// Its text, all segments joined.
     pub text: String,
@@ -36,6 +37,10 @@ pub struct ModelAnswer {
     /// Why it ended, if the upstream said so.
     pub finish: Option<FinishReason>,
 }
+
+record!(ModelAnswer:
+    "text" => text, "calls" => calls, "vendor_state" => vendor_state = None, "finish" => finish = None,
+);
 
 impl ModelAnswer {
     /// Whether the upstream has decided to stop: it made no calls, or only such as it runs itself, and it does not ask for
@@ -55,7 +60,7 @@ impl ModelAnswer {
 }
 
 /// A call of an answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AnsweredCall {
     pub slot: usize,
     pub id: ToolCallId,
@@ -64,8 +69,12 @@ pub struct AnsweredCall {
     pub state: CallState,
 }
 
+record!(AnsweredCall:
+    "slot" => slot, "id" => id, "name" => name, "arguments" => arguments, "state" => state,
+);
+
 /// What became of a call so far.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum CallState {
     /// Arguments still arrive.
     Open,
@@ -84,6 +93,11 @@ pub enum CallState {
     /// Shown; the next run's messages answer it.
     Pending,
 }
+
+words!(CallState:
+    "Open" => Open, "Hidden" => Hidden, "Settled" => Settled, "Upstream" => Upstream, "Answered" => Answered,
+    "Server" => Server, "Frontend" => Frontend, "Pending" => Pending,
+);
 
 enum Attempt {
     /// The answer is complete.

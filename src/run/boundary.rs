@@ -114,6 +114,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::protocol::read;
 
     fn agent(more: serde_json::Value) -> AgentConfig {
         let mut agent = json!({ "id": "a", "provider": "demo" });
@@ -209,7 +210,7 @@ mod tests {
                 part("image", json!({ "type": "data", "value": "AA==", "mimeType": "image/png" })),
             ]);
             let message = json!({ "id": role, "role": role, "toolCallId": "c", "content": content });
-            serde_json::from_value::<Message>(message).unwrap()
+            read::from_value::<Message>(&message).unwrap()
         };
         let mut messages = [message("user"), message("tool")];
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Where a run stands, as data: enough to go on from there after its object was reset (contract 8).
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::answer::ModelAnswer;
 use super::conclude::Conclusion;
@@ -8,6 +8,7 @@ use super::emitter::EmitterState;
 use super::report::RunCounts;
 use crate::protocol::event::TokenUsage;
 use crate::protocol::id::ToolCallId;
+use crate::protocol::read::{record, variants};
 use crate::protocol::tool::ToolResult;
 use crate::provider::ModelMessage;
 use crate::store::{EndRun, PersistentRun, RunStatus};
@@ -15,7 +16,7 @@ use crate::store::{EndRun, PersistentRun, RunStatus};
 /// A run before its start, between two steps, or between the calls of a step and their results.
 ///
 /// Of what happened since, a model call is repeated; calls and results have records of their own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Checkpoint {
     /// Events of the run so far; all of them are stored.
@@ -42,6 +43,12 @@ pub struct Checkpoint {
     pub work_left_ms: u64,
 }
 
+record!(Checkpoint:
+    "eventCount" => event_count, "position" => position, "emitter" => emitter, "persistent" => persistent = None,
+    "conversation" => conversation, "knownResults" => known_results, "usage" => usage, "counts" => counts,
+    "isShortened" => is_shortened, "startedMs" => started_ms, "workLeftMs" => work_left_ms,
+);
+
 impl Checkpoint {
     /// What is stored of the run if it cannot go on; its open calls read as interrupted.
     pub fn segments(&self) -> Option<Segments> {
@@ -58,7 +65,7 @@ impl Checkpoint {
 }
 
 /// What a run does next.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Position {
     /// Sends the start batch: nobody was answered yet.
@@ -79,8 +86,15 @@ pub enum Position {
     Ending(Conclusion),
 }
 
+variants!(Position:
+    "starting" => Starting,
+    "asking" => Asking { "step" => step },
+    "answering" => Answering { "step" => step, "answer" => answer },
+    "ending" => Ending(conclusion),
+);
+
 /// What is stored of a run that is lost: its closed segments.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Segments {
     /// The run's place in its thread.
@@ -88,3 +102,5 @@ pub struct Segments {
     /// Its end as interrupted; the time is that of the closing.
     pub end: EndRun,
 }
+
+record!(Segments: "run" => run, "end" => end);

@@ -1,7 +1,7 @@
 //! The end of a run: everything closed, everything stored, then the terminal event (2.4).
 
 use futures::future::join;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 
 use super::checkpoint::Position;
@@ -12,6 +12,7 @@ use super::{Run, RunEnd, stored};
 use crate::protocol::event::{Event, Outcome, RunErrorCode, RunFinished, TokenUsage};
 use crate::protocol::id::ToolCallId;
 use crate::protocol::lifecycle::LifecycleFault;
+use crate::protocol::read::variants;
 use crate::protocol::tool::ToolResult;
 use crate::store::{EndRun, RunStatus, SearchIndex};
 
@@ -27,7 +28,7 @@ pub(super) enum Finish {
 }
 
 /// How a run ends. Once it is kept nothing changes it but a storage that fails.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Conclusion {
     /// The model has answered.
@@ -41,6 +42,11 @@ pub enum Conclusion {
     /// RUN_ERROR.
     Failed(RunErrorCode),
 }
+
+variants!(Conclusion:
+    "complete" => Complete, "atLimit" => AtLimit, "pending" => Pending(ids), "cancelled" => Cancelled,
+    "failed" => Failed(code),
+);
 
 impl From<Result<Finish, Halt>> for Conclusion {
     fn from(outcome: Result<Finish, Halt>) -> Self {

@@ -1,7 +1,7 @@
 //! The one door to the stream: every event of a run passes the lifecycle here, and what passes is what will be stored.
 
 use futures::channel::oneshot;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::RunRefusal;
 use super::ports::{EventSink, IdSource, StorageFault, ViewersGone};
@@ -10,6 +10,7 @@ use crate::protocol::event::Event;
 use crate::protocol::id::{MessageId, RunId, ThreadId, ToolCallId};
 use crate::protocol::lifecycle::{Lifecycle, LifecycleFault};
 use crate::protocol::message::Message;
+use crate::protocol::read::record;
 use crate::protocol::tool::{ToolCall, ToolResult};
 
 /// Sends the events of one run in their legal order.
@@ -32,7 +33,7 @@ pub struct Emitter<'a, S, I> {
 type Emitted = Result<(), LifecycleFault>;
 
 /// What an emitter remembers of its stream, as data.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmitterState {
     lifecycle: Lifecycle,
@@ -40,6 +41,10 @@ pub struct EmitterState {
     step: u32,
     call_parent: Option<MessageId>,
 }
+
+record!(EmitterState:
+    "lifecycle" => lifecycle, "transcript" => transcript, "step" => step, "callParent" => call_parent = None,
+);
 
 impl EmitterState {
     /// What was said so far.

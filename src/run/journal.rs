@@ -5,13 +5,13 @@
 
 use std::cell::Cell;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::checkpoint::{Checkpoint, Position, Segments};
 use super::mailbox::ExpectedCall;
 use super::ports::{ObjectStorage, SqlValue, StorageFault};
 use crate::protocol::id::{AgentId, ResourceId, RunId, ThreadId, ToolCallId};
-use crate::protocol::read;
+use crate::protocol::read::{self, record, variants};
 use crate::protocol::tool::ToolResult;
 use crate::store::{Persistence, RunStatus};
 
@@ -56,7 +56,7 @@ WHERE first_event = (SELECT max(first_event) FROM events WHERE first_event <= ?1
 const EVENT_COUNT: &str = "SELECT first_event + event_count FROM events ORDER BY first_event DESC LIMIT 1";
 
 /// One thing that happened, in order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Record {
     /// The run began.
@@ -87,8 +87,18 @@ pub enum Record {
     },
 }
 
+variants!(Record:
+    "restart" => Restart,
+    "run" => Run(run),
+    "call" => Call(call),
+    "result" => Result { "id" => id, "result" => result, "isPosted" => is_posted },
+    "checkpoint" => Checkpoint(checkpoint),
+    "segments" => Segments(segments),
+    "end" => End { "status" => status, "endedAtMs" => ended_at_ms },
+);
+
 /// What a run is, for an object that knows nothing else of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunRecord {
     /// The client's id of the run.
@@ -113,6 +123,12 @@ pub struct RunRecord {
     /// The client's `RunAgentInput`, of a run that goes on after a reset.
     pub input: String,
 }
+
+record!(RunRecord:
+    "runId" => run_id, "threadId" => thread_id, "agentId" => agent_id, "owner" => owner = None,
+    "persistence" => persistence, "requestId" => request_id, "trace" => trace, "startedAtMs" => started_at_ms,
+    "eventRetentionMs" => event_retention_ms = None, "input" => input,
+);
 
 impl RunRecord {
     /// Whether the run goes on without a viewer and after a reset.

@@ -8,13 +8,14 @@ use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::protocol::id::ToolCallId;
+use crate::protocol::read::record;
 use crate::protocol::tool::ToolResult;
 
 /// A registered call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExpectedCall {
     /// Id on the wire.
     pub id: ToolCallId,
@@ -25,6 +26,10 @@ pub struct ExpectedCall {
     /// Deadline, Unix milliseconds.
     pub expires_at_ms: u64,
 }
+
+record!(ExpectedCall:
+    "id" => id, "name" => name, "arguments" => arguments, "expires_at_ms" => expires_at_ms,
+);
 
 /// What became of a delivered result. Source: contract 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

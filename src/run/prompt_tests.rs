@@ -1,9 +1,10 @@
 use serde_json::json;
 
 use super::*;
+use crate::protocol::read;
 
 fn messages(value: serde_json::Value) -> Vec<Message> {
-    serde_json::from_value(value).unwrap()
+    read::from_value(&value).unwrap()
 }
 
 fn text(text: &str) -> ModelMessage {

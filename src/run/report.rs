@@ -2,14 +2,15 @@
 
 use std::fmt::Display;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::protocol::event::{RunErrorCode, TokenUsage};
 use crate::protocol::id::{RunId, ThreadId};
+use crate::protocol::read::record;
 use crate::store::RunStatus;
 
 /// What is counted while a run works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunCounts {
     /// Model calls that were begun, without their repetitions.
@@ -23,6 +24,11 @@ pub struct RunCounts {
     /// From the start to the first text or call; absent when there was none.
     pub first_output_ms: Option<u64>,
 }
+
+record!(RunCounts:
+    "stepCount" => step_count, "retryCount" => retry_count, "toolCallCount" => tool_call_count,
+    "upstreamBytes" => upstream_bytes, "firstOutputMs" => first_output_ms = None,
+);
 
 /// How a run went.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,16 +1,19 @@
 //! What a run said so far, as the messages that will be stored: ids, order and grouping as streamed.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::protocol::id::{MessageId, ToolCallId};
 use crate::protocol::message::{Message, MessageBody};
+use crate::protocol::read::record;
 use crate::protocol::tool::ToolCall;
 
 /// Assistant, tool and reasoning messages of a run, each call's results directly behind the message that made it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Transcript {
     messages: Vec<Message>,
 }
+
+record!(Transcript: "messages" => messages);
 
 impl Transcript {
     /// Opens a text segment: a new assistant message.

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::protocol::id::{MessageId, ResourceId, ThreadId, ToolCallId};
 use crate::protocol::message::{Message, MessageBody};
+use crate::protocol::read;
 
 impl<D: Database, A: Attachments> Store<D, A> {
     /// The start batch: verdicts, thread, new incoming messages, run row, history. Sending it again with the same
@@ -231,8 +232,7 @@ fn user_message_id(message: &Message) -> Option<MessageId> {
 impl StoredMessage {
     /// The message, under the id it is stored by.
     pub(super) fn into_message(self) -> Result<Message, StoreError> {
-        let mut message: Message =
-            serde_json::from_str(&self.body).map_err(|_| StoreError::Corrupt("body"))?;
+        let mut message: Message = read::from_text(&self.body).map_err(|_| StoreError::Corrupt("body"))?;
         message.id = MessageId::new(self.id);
         Ok(message)
     }

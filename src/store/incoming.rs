@@ -175,14 +175,10 @@ fn pending_calls(message: &Message, pending: &[ToolCallId]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::read;
 
     fn list(texts: &[&str]) -> MessageList {
-        MessageList::new(
-            texts
-                .iter()
-                .map(|text| serde_json::from_str(text).unwrap())
-                .collect(),
-        )
+        MessageList::new(texts.iter().map(|text| read::from_text(text).unwrap()).collect())
     }
 
     fn ids(list: &MessageList) -> Vec<&str> {

@@ -1,11 +1,12 @@
 use serde_json::json;
 
 use super::*;
+use crate::protocol::read;
 
 fn messages(values: Vec<Value>) -> Vec<(u64, Message)> {
     (0u64..)
         .zip(values)
-        .map(|(at, value)| (1_800_000_000_000 + at, serde_json::from_value(value).unwrap()))
+        .map(|(at, value)| (1_800_000_000_000 + at, read::from_value(&value).unwrap()))
         .collect()
 }
 

@@ -40,12 +40,13 @@ pub use threads::{FoundThreads, ThreadDetail, ThreadListError};
 use std::borrow::Cow;
 use std::future::Future;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::protocol::event::TokenUsage;
 use crate::protocol::id::{AgentId, MessageId, ObjectAddress, ResourceId, RunId, ThreadId, ToolCallId};
 use crate::protocol::message::Message;
+use crate::protocol::read::{record, variants, words};
 
 /// The database port: one batch = one transaction, all or nothing.
 pub trait Database {
@@ -62,13 +63,15 @@ impl<D: Database + ?Sized> Database for &D {
 
 /// One SQL statement with its parameters `?1`, `?2`, ...; at most 100 of them (a D1 limit, known fault B101).
 /// Serializable, so that an object can keep a batch the database did not take.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Statement {
     /// SQL text.
     pub sql: Cow<'static, str>,
     /// Parameters in order.
     pub parameters: Vec<Parameter>,
 }
+
+record!(Statement: "sql" => sql, "parameters" => parameters);
 
 impl Statement {
     /// A statement with its parameters in order.
@@ -81,7 +84,7 @@ impl Statement {
 }
 
 /// A parameter of a [`Statement`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Parameter {
     /// TEXT
     Text(String),
@@ -90,6 +93,8 @@ pub enum Parameter {
     /// NULL
     Null,
 }
+
+variants!(Parameter: "Null" => Null, "Text" => Text(text), "Integer" => Integer(integer));
 
 impl From<&str> for Parameter {
     fn from(text: &str) -> Self {
@@ -158,7 +163,7 @@ pub enum Lookup<T> {
 }
 
 /// How a run treats its thread. Source: contract 2.2 (D5).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Persistence {
     /// Nothing is read or written; the database is not asked.
     Stateless,
@@ -168,8 +173,12 @@ pub enum Persistence {
     IfThreadExists(ResourceId),
 }
 
+variants!(Persistence:
+    "Stateless" => Stateless, "Create" => Create(owner), "IfThreadExists" => IfThreadExists(owner),
+);
+
 /// State of a run row. Source: contract 8.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum RunStatus {
     /// The loop works.
     Running,
@@ -182,6 +191,10 @@ pub enum RunStatus {
     /// Cancelled.
     Cancelled,
 }
+
+words!(RunStatus:
+    "Running" => Running, "Waiting" => Waiting, "Finished" => Finished, "Failed" => Failed, "Cancelled" => Cancelled,
+);
 
 impl RunStatus {
     /// The status on the wire and in the row.
@@ -266,7 +279,7 @@ pub enum Begun {
 }
 
 /// A run that has its place in a thread.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PersistentRun {
     /// The run.
     pub run_id: RunId,
@@ -290,8 +303,14 @@ pub struct PersistentRun {
     pub has_provisional_title: bool,
 }
 
+record!(PersistentRun:
+    "run_id" => run_id, "thread_id" => thread_id, "owner" => owner, "incarnation" => incarnation, "turn" => turn,
+    "user_message_id" => user_message_id = None, "read_only" => read_only, "model_input" => model_input,
+    "pending_tool_call_ids" => pending_tool_call_ids, "has_provisional_title" => has_provisional_title,
+);
+
 /// What the end batch writes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EndRun {
     /// Final state.
     pub status: RunStatus,
@@ -304,6 +323,11 @@ pub struct EndRun {
     /// Unix milliseconds.
     pub now_ms: u64,
 }
+
+record!(EndRun:
+    "status" => status, "produced" => produced, "pending_tool_call_ids" => pending_tool_call_ids, "usage" => usage,
+    "now_ms" => now_ms,
+);
 
 /// The store over a [`Database`], and over a bucket of [`Attachments`] where there is one.
 #[derive(Debug, Clone)]

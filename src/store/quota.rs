@@ -4,8 +4,6 @@
 //! Runs that wait for a front-end result are not counted as running (2.2). Runs that are not persistent have no row and
 //! count for nothing here.
 
-use serde::{Deserialize, Serialize};
-
 use super::StoreError;
 use super::row::Fields;
 
@@ -13,7 +11,7 @@ use super::row::Fields;
 pub const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Most of each that an owner may have; `None` = as much as it likes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Quota {
     /// Runs at work at the same time.
     pub running_max_count: Option<u64>,

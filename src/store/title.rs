@@ -59,10 +59,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::protocol::read;
 
     fn title_of(content: serde_json::Value) -> String {
         let message = json!({"id": "u", "role": "user", "content": content});
-        provisional_title(&[serde_json::from_value(message).unwrap()])
+        provisional_title(&[read::from_value(&message).unwrap()])
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use futures::executor::block_on;
 use io_bridge::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ThreadId, ToolCallId};
 use io_bridge::protocol::message::Message;
+use io_bridge::protocol::read;
 use io_bridge::store::{BeginRun, Begun, EndRun, Persistence, PersistentRun, Quota, RunStatus, Store};
 use serde_json::json;
 
@@ -105,7 +106,7 @@ pub fn answering(id: &str, call: &str, content: &str) -> Message {
 
 /// A message from its JSON.
 pub fn message(value: serde_json::Value) -> Message {
-    serde_json::from_value(value).unwrap()
+    read::from_value(&value).unwrap()
 }
 
 /// Ids in order.

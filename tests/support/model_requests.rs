@@ -3,6 +3,7 @@
 use io_bridge::protocol::forwarded_props::{ModelSettings, ToolChoice};
 use io_bridge::protocol::id::{RunId, ThreadId};
 use io_bridge::protocol::message::ContentPart;
+use io_bridge::protocol::read;
 use io_bridge::protocol::tool::Tool;
 use io_bridge::provider::{ModelMessage, ModelRequest, ModelToolCall, ModelToolResult};
 use serde_json::{Map, Value, json};
@@ -137,7 +138,7 @@ pub fn media() -> ModelRequest {
 }
 
 fn user(parts: Value) -> ModelMessage {
-    let parts: Vec<ContentPart> = serde_json::from_value(parts).unwrap();
+    let parts: Vec<ContentPart> = read::from_value(&parts).unwrap();
     ModelMessage::User { parts }
 }
 

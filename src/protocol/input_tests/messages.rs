@@ -1,6 +1,7 @@
 use super::*;
 use crate::protocol::id::ToolCallId;
 use crate::protocol::message::ContentPart;
+use crate::protocol::read;
 use crate::protocol::tool::ToolCall;
 
 #[test]
@@ -40,7 +41,7 @@ fn unknown_union_members_go_alone_or_take_their_container_along() {
             ),
         ]
     );
-    let left: Vec<ContentPart> = serde_json::from_value(json!([{"type": "text", "text": "left"}])).unwrap();
+    let left: Vec<ContentPart> = read::from_text(r#"[{"type": "text", "text": "left"}]"#).unwrap();
     assert_eq!(
         decoded.input.messages,
         [

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::payload::payload;
 use super::super::wire_text::Text;
 use crate::protocol::event::TokenUsage;
+use crate::protocol::payload::payload;
 
 /// What every event has.
 #[derive(Default)]

@@ -7,11 +7,12 @@ use super::super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall
 use super::body;
 use crate::protocol::forwarded_props::{ModelSettings, ToolChoice};
 use crate::protocol::id::{RunId, ThreadId};
+use crate::protocol::read;
 
 fn user(text: &str) -> ModelMessage {
     let parts = json!([{ "type": "text", "text": text }]);
     ModelMessage::User {
-        parts: serde_json::from_value(parts).unwrap(),
+        parts: read::from_value(&parts).unwrap(),
     }
 }
 

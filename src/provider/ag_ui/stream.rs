@@ -7,11 +7,11 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::super::payload::Member;
 use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::upstream_ids::UpstreamIds;
-use super::super::{FinishReason, ModelEvent, ProviderError, payload, refusal};
+use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::event::{Call, CallResult, Failed, Finished, Head, Message};
+use crate::protocol::payload::{self, Member};
 use crate::protocol::tool::ToolResult;
 use crate::protocol::tool_result;
 

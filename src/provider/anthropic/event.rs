@@ -2,9 +2,9 @@
 //!
 //! One payload is read per token, so nothing here builds a JSON tree.
 
-use super::super::payload::payload;
 use super::super::wire_text::{Arguments, Text};
 use crate::protocol::event::TokenUsage;
+use crate::protocol::payload::payload;
 
 /// The `data` of one event.
 #[derive(Debug, Default)]
@@ -141,8 +141,8 @@ impl Usage {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::payload;
     use super::*;
+    use crate::protocol::payload;
 
     #[test]
     fn input_counts_what_the_cache_gave_and_took() {

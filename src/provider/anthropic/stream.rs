@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
 use super::super::wire_text::Text;
-use super::super::{FinishReason, ModelEvent, ProviderError, payload, refusal};
+use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::event::{ContentBlock, Delta, Kind, Payload, Usage};
+use crate::protocol::payload;
 
 /// Kinds of payload that mean something here; others, also future ones, are skipped.
 const KINDS: &[&str] = &[

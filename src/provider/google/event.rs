@@ -2,9 +2,9 @@
 //!
 //! One payload is read per token, so nothing here builds a JSON tree, arguments apart.
 
-use super::super::payload::{Raw, payload};
 use super::super::wire_text::{Arguments, Text};
 use crate::protocol::event::TokenUsage;
+use crate::protocol::payload::{Raw, payload};
 
 /// The `data` of one event.
 #[derive(Debug, Default)]
@@ -112,8 +112,8 @@ fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::payload;
     use super::*;
+    use crate::protocol::payload;
 
     #[test]
     fn totals_count_what_gemini_counts_beside_them() {

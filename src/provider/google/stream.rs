@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
-use super::super::{FinishReason, ModelEvent, ProviderError, payload, refusal};
+use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::event::{Candidate, FunctionCall, Part, Payload};
 use crate::protocol::event::TokenUsage;
+use crate::protocol::payload;
 
 /// What the payloads said so far.
 #[derive(Debug, Default)]

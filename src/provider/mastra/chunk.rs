@@ -4,10 +4,10 @@
 use serde_json::Value;
 
 use super::super::ProviderError;
-use super::super::payload::{self, Member, Raw, payload};
 use super::super::sse_answer::NOT_A_PAYLOAD;
 use super::super::wire_text::{Arguments, Text};
 use crate::protocol::event::TokenUsage;
+use crate::protocol::payload::{self, Member, Raw, payload};
 
 /// What every chunk has.
 #[derive(Default)]

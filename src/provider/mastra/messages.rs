@@ -1,12 +1,12 @@
 //! Messages in the form a Mastra server stores them -> messages of the protocol.
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::protocol::id::{MessageId, ToolCallId};
 use crate::protocol::message::{
     Content, ContentPart, MediaPart, MediaSource, Message, MessageBody, MessageExtras, TextPart,
 };
+use crate::protocol::read::record;
 use crate::protocol::time::parse_iso_8601;
 use crate::protocol::tool::ToolCall;
 
@@ -21,14 +21,14 @@ pub struct KeptMessage {
 }
 
 /// `{id, role, createdAt, content: {format: 2, parts: [...]}}`; a bare text as content is of an older server.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct StoredMessage {
     id: String,
     role: String,
     created_at: String,
     content: Value,
 }
+
+record!(StoredMessage: "id" => id, "role" => role, "createdAt" => created_at, "content" => content);
 
 impl StoredMessage {
     /// `None` = its date cannot be read.

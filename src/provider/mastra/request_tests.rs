@@ -4,11 +4,12 @@ use super::super::super::{KeptThread, ModelMessage, ModelRequest, ModelToolCall,
 use super::body;
 use crate::protocol::forwarded_props::{ModelSettings, ToolChoice};
 use crate::protocol::id::{ResourceId, RunId, ThreadId};
+use crate::protocol::read;
 
 fn user(text: &str) -> ModelMessage {
     let parts = json!([{ "type": "text", "text": text }]);
     ModelMessage::User {
-        parts: serde_json::from_value(parts).unwrap(),
+        parts: read::from_value(&parts).unwrap(),
     }
 }
 

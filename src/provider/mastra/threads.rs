@@ -2,8 +2,6 @@
 //! for the caller to decide: a server without auth gives every thread to everybody, and a `POST` with the id of a thread
 //! writes over it, owner included. Source: Mastra server 1.x, "Memory API".
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::super::{HttpRequest, ModelTarget, ProviderError};
@@ -12,8 +10,9 @@ pub use super::messages::KeptMessage;
 use super::messages::StoredMessage;
 use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::order::insert_in_order;
+use crate::protocol::payload::Member;
 use crate::protocol::percent;
-use crate::protocol::read;
+use crate::protocol::read::{self, record};
 use crate::protocol::thread::{NewThread, Page, Thread, ThreadOrder, ThreadPatch};
 use crate::protocol::time::parse_iso_8601;
 
@@ -109,13 +108,12 @@ pub fn read_thread(body: &[u8]) -> Result<Thread, ProviderError> {
 /// # Errors
 /// [`ProviderError::Malformed`]
 pub fn read_threads(body: &[u8]) -> Result<Page<Thread>, ProviderError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
     struct Threads {
         threads: Vec<StoredThread>,
         total: u64,
         has_more: bool,
     }
+    record!(Threads: "threads" => threads, "total" => total, "hasMore" => has_more);
     let page: Threads = parse(body)?;
     let items = page.threads.into_iter().map(StoredThread::into_thread);
     Ok(Page {
@@ -131,13 +129,12 @@ pub fn read_threads(body: &[u8]) -> Result<Page<Thread>, ProviderError> {
 /// # Errors
 /// [`ProviderError::Malformed`]
 pub fn read_messages(body: &[u8]) -> Result<Page<KeptMessage>, ProviderError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
     struct Messages {
         messages: Vec<StoredMessage>,
         total: u64,
         has_more: bool,
     }
+    record!(Messages: "messages" => messages, "total" => total, "hasMore" => has_more);
     let page: Messages = parse(body)?;
     let mut items = Vec::with_capacity(page.messages.len());
     for message in page.messages {
@@ -152,13 +149,11 @@ pub fn read_messages(body: &[u8]) -> Result<Page<KeptMessage>, ProviderError> {
     })
 }
 
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ProviderError> {
+fn parse<T: for<'a> Member<'a>>(body: &[u8]) -> Result<T, ProviderError> {
     let text = str::from_utf8(body).map_err(|_| UNREADABLE)?;
     read::from_text(text).map_err(|_| UNREADABLE)
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct StoredThread {
     id: String,
     resource_id: String,
@@ -167,6 +162,11 @@ struct StoredThread {
     updated_at: String,
     metadata: Option<Map<String, Value>>,
 }
+
+record!(StoredThread:
+    "id" => id, "resourceId" => resource_id, "title" => title = None, "createdAt" => created_at,
+    "updatedAt" => updated_at, "metadata" => metadata = None,
+);
 
 impl StoredThread {
     fn into_thread(self) -> Result<Thread, ProviderError> {

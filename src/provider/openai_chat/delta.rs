@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use super::super::payload::{Lenient, payload};
 use super::super::wire_text::{Arguments, Text};
 use crate::protocol::event::TokenUsage;
+use crate::protocol::payload::{Lenient, payload};
 
 /// One `data` payload, or the whole body of a server that does not stream.
 #[derive(Debug, Default)]
@@ -164,8 +164,8 @@ impl Usage {
 mod tests {
     use std::borrow::Cow;
 
-    use super::super::super::payload;
     use super::*;
+    use crate::protocol::payload;
 
     fn delta(json: &str) -> Delta<'_> {
         payload::read(json).unwrap()

@@ -82,9 +82,9 @@ impl PlainDeltas {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::payload;
     use super::super::delta::Chunk;
     use super::*;
+    use crate::protocol::payload;
 
     fn plain_text(chunk: &str) -> Option<Cow<'_, str>> {
         PlainDeltas::default().text(chunk)

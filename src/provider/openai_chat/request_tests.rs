@@ -1,6 +1,7 @@
 use super::*;
 use crate::protocol::forwarded_props::ModelSettings;
 use crate::protocol::id::{RunId, ThreadId};
+use crate::protocol::read;
 use crate::provider::Secret;
 use crate::provider::table::Wire;
 
@@ -43,7 +44,7 @@ fn messages_of(request: &ModelRequest) -> Value {
 
 fn parts(parts: Value) -> ModelMessage {
     ModelMessage::User {
-        parts: serde_json::from_value(parts).unwrap(),
+        parts: read::from_value(&parts).unwrap(),
     }
 }
 

@@ -12,7 +12,7 @@ use super::super::sse_answer::Form;
 use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
 use super::super::wire_text::Text;
 use super::super::{
-    FinishReason, ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES, payload, refusal,
+    FinishReason, ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES, refusal,
 };
 use super::delta::{Choice, Chunk, Delta, FunctionDelta, ToolCallDelta};
 use super::plain_delta::PlainDeltas;
@@ -20,6 +20,7 @@ use crate::binding::sse_decoder::{SseDecoder, SseEvent};
 use crate::protocol::event::TokenUsage;
 use crate::protocol::json::heal_surrogates;
 use crate::protocol::json_cursor::CursorFault;
+use crate::protocol::payload;
 
 const NOT_A_CHUNK: ProviderError = ProviderError::Malformed("an event is no chat completion chunk");
 

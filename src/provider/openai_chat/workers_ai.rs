@@ -77,6 +77,7 @@ mod tests {
     use crate::protocol::event::TokenUsage;
     use crate::protocol::forwarded_props::{ModelSettings, ToolChoice};
     use crate::protocol::id::{RunId, ThreadId};
+    use crate::protocol::read;
     use crate::provider::table::Wire;
     use crate::provider::{FinishReason, ModelEvent, ModelMessage, ModelToolCall};
     use serde_json::json;
@@ -105,7 +106,7 @@ mod tests {
             system: vec![],
             messages: vec![
                 ModelMessage::User {
-                    parts: serde_json::from_value(parts).unwrap(),
+                    parts: read::from_value(&parts).unwrap(),
                 },
                 ModelMessage::Assistant {
                     text: String::new(),

@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use super::super::payload::payload;
 use super::super::wire_text::{Arguments, Text};
 use crate::protocol::event::TokenUsage;
+use crate::protocol::payload::payload;
 
 /// The `data` of one event.
 #[derive(Debug, Default)]

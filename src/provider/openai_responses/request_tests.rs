@@ -1,6 +1,7 @@
 use super::*;
 use crate::protocol::forwarded_props::ModelSettings;
 use crate::protocol::id::{RunId, ThreadId};
+use crate::protocol::read;
 use crate::provider::Secret;
 use crate::provider::table::Wire;
 
@@ -44,7 +45,7 @@ fn written_by(model: &str, request: &ModelRequest, wants_reasoning: bool) -> Val
 
 fn user(parts: Value) -> ModelMessage {
     ModelMessage::User {
-        parts: serde_json::from_value(parts).unwrap(),
+        parts: read::from_value(&parts).unwrap(),
     }
 }
 

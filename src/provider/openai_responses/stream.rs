@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::tool_call_merge::ToolCallMerge;
-use super::super::{FinishReason, ModelEvent, ProviderError, payload, refusal};
+use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::event::{Item, Kind, Payload, Response};
 use super::item::{Items, Naming};
+use crate::protocol::payload;
 
 /// Kinds of payload that mean something here; others, also future ones, are skipped. Matched whole: not every delta is
 /// text.

@@ -1,14 +1,21 @@
-//! Typed payloads of upstreams, read from their text in one pass: unknown members are skipped, absent ones keep their
-//! default, of a repeated one the last counts.
+//! Types read from their JSON text in one pass. Those of others are payloads: unknown members are skipped, absent ones
+//! keep their default, of a repeated one the last counts. For our own see `read`.
 //!
 //! What all types have in common works on `dyn Member`, so that a type costs a table and no code of its own.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use crate::protocol::json_cursor::{CursorFault, JsonCursor, unescaped};
+use super::json_cursor::{CursorFault, JsonCursor, unescaped};
 
-/// What can stand at a member of a payload.
+/// What can stand at a member of an object.
 pub trait Member<'a> {
+    /// What it is before it is read.
+    fn blank() -> Self
+    where
+        Self: Sized;
+
     /// Becomes what is next.
     ///
     /// # Errors
@@ -19,24 +26,28 @@ pub trait Member<'a> {
 /// Makes a type of named members readable from an object: `payload!(Part<'a>: "text" => text, "thought" => thought);`
 macro_rules! payload {
     ($type:ident $(<$life:lifetime>)?: $($name:literal => $field:ident),+ $(,)?) => {
-        impl<'a> $crate::provider::payload::Member<'a> for $type $(<$life>)? {
+        impl<'a> $crate::protocol::payload::Member<'a> for $type $(<$life>)? {
+            fn blank() -> Self {
+                Self::default()
+            }
+
             fn read(
                 &mut self,
                 json: &mut $crate::protocol::json_cursor::JsonCursor<'a>,
             ) -> Result<(), $crate::protocol::json_cursor::CursorFault> {
-                $crate::provider::payload::read_object(json, &mut [$(($name, &mut self.$field)),+])
+                $crate::protocol::payload::read_object(json, &mut [$(($name, &mut self.$field)),+])
             }
         }
     };
 }
-pub(super) use payload;
+pub(crate) use payload;
 
 /// Reads a payload from its whole text.
 ///
 /// # Errors
 /// [`CursorFault`]
-pub fn read<'a, T: Member<'a> + Default>(text: &'a str) -> Result<T, CursorFault> {
-    let mut payload = T::default();
+pub fn read<'a, T: Member<'a>>(text: &'a str) -> Result<T, CursorFault> {
+    let mut payload = T::blank();
     read_into(text, &mut payload)?;
     Ok(payload)
 }
@@ -90,23 +101,69 @@ fn read_member<'a>(
     Ok(false)
 }
 
+/// Says what stands at a place instead of what was expected there.
+#[cold]
+#[inline(never)]
+pub(super) fn mismatch(
+    json: &mut JsonCursor<'_>,
+    start: usize,
+    expected: &str,
+    fault: CursorFault,
+) -> CursorFault {
+    json.go_on_at(start);
+    let Ok(value) = json.value() else {
+        return fault;
+    };
+    let is_whole = value.is_u64() || value.is_i64();
+    let is_out_of_range = is_whole && matches!(expected, "u32" | "u64" | "usize" | "i64");
+    let kind = if is_out_of_range { "value" } else { "type" };
+    let found = match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(flag) => format!("boolean `{flag}`"),
+        Value::Number(number) if is_whole => format!("integer `{number}`"),
+        Value::Number(number) => format!("floating point `{number}`"),
+        text @ Value::String(_) => format!("string {text}"),
+        Value::Array(_) => "sequence".to_owned(),
+        Value::Object(_) => "map".to_owned(),
+    };
+    json.complain(format!("invalid {kind}: {found}, expected {expected}"))
+}
+
+/// A text that is expected to be something.
+pub(super) fn text<'a>(json: &mut JsonCursor<'a>, expected: &str) -> Result<Cow<'a, str>, CursorFault> {
+    let start = json.position();
+    json.text()
+        .map_err(|fault| mismatch(json, start, expected, fault))
+}
+
 /// `null` is none.
-impl<'a, T: Member<'a> + Default> Member<'a> for Option<T> {
+impl<'a, T: Member<'a>> Member<'a> for Option<T> {
+    fn blank() -> Self {
+        None
+    }
+
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
         *self = None;
         if json.take_null()? {
             return Ok(());
         }
-        self.insert(T::default()).read(json)
+        self.insert(T::blank()).read(json)
     }
 }
 
-impl<'a, T: Member<'a> + Default> Member<'a> for Vec<T> {
+impl<'a, T: Member<'a>> Member<'a> for Vec<T> {
+    fn blank() -> Self {
+        Self::new()
+    }
+
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
         self.clear();
-        let mut is_next = json.next_item(true)?;
+        let start = json.position();
+        let mut is_next = json
+            .next_item(true)
+            .map_err(|fault| mismatch(json, start, "a sequence", fault))?;
         while is_next {
-            let mut item = T::default();
+            let mut item = T::blank();
             item.read(json)?;
             self.push(item);
             is_next = json.next_item(false)?;
@@ -116,33 +173,59 @@ impl<'a, T: Member<'a> + Default> Member<'a> for Vec<T> {
 }
 
 impl<'a, T: Member<'a>> Member<'a> for Box<T> {
+    fn blank() -> Self {
+        Self::new(T::blank())
+    }
+
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
         (**self).read(json)
     }
 }
 
 impl<'a> Member<'a> for u64 {
+    fn blank() -> Self {
+        0
+    }
+
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
-        *self = json.count()?;
+        let start = json.position();
+        *self = json
+            .count()
+            .map_err(|fault| mismatch(json, start, "u64", fault))?;
         Ok(())
     }
 }
 
 impl<'a> Member<'a> for bool {
+    fn blank() -> Self {
+        false
+    }
+
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
-        *self = json.flag()?;
+        let start = json.position();
+        *self = json
+            .flag()
+            .map_err(|fault| mismatch(json, start, "a boolean", fault))?;
         Ok(())
     }
 }
 
 impl<'a> Member<'a> for String {
+    fn blank() -> Self {
+        Self::new()
+    }
+
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
-        *self = json.text()?.into_owned();
+        *self = text(json, "a string")?.into_owned();
         Ok(())
     }
 }
 
 impl<'a> Member<'a> for Value {
+    fn blank() -> Self {
+        Self::Null
+    }
+
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
         *self = json.value()?;
         Ok(())
@@ -154,6 +237,10 @@ impl<'a> Member<'a> for Value {
 pub struct Raw<'a>(pub &'a str);
 
 impl<'a> Member<'a> for Raw<'a> {
+    fn blank() -> Self {
+        Self::default()
+    }
+
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
         self.0 = json.raw()?;
         Ok(())
@@ -164,9 +251,13 @@ impl<'a> Member<'a> for Raw<'a> {
 #[derive(Debug, Default)]
 pub struct Lenient<T>(pub T);
 
-impl<'a, T: Member<'a> + Default> Member<'a> for Lenient<T> {
+impl<'a, T: Member<'a>> Member<'a> for Lenient<T> {
+    fn blank() -> Self {
+        Self(T::blank())
+    }
+
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
-        self.0 = read(json.raw()?).unwrap_or_default();
+        self.0 = read(json.raw()?).unwrap_or_else(|_| T::blank());
         Ok(())
     }
 }
