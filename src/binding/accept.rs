@@ -3,6 +3,8 @@
 use crate::protocol::read::words;
 use serde::Serialize;
 
+use crate::platform::parse_double;
+
 /// How a run's events are framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -49,12 +51,12 @@ fn is_protobuf(range: &str) -> bool {
         })
 }
 
-/// `f64` would also read `inf` and exponents.
+/// A double may have an exponent, which a quality has not.
 fn is_positive(quality: &str) -> bool {
     quality
         .chars()
         .all(|character| character.is_ascii_digit() || character == '.')
-        && quality.parse::<f64>().is_ok_and(|quality| quality > 0.0)
+        && parse_double(quality).is_some_and(|quality| quality > 0.0)
 }
 
 #[cfg(test)]

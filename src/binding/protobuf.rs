@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::event_json;
 use crate::protocol::event::{Event, EventKind, Outcome, PROTOCOL_VERSION, RunFinished, TokenUsage};
+use crate::protocol::number as numbers;
 
 const VARINT: u32 = 0;
 const FIXED_64: u32 = 1;
@@ -190,7 +191,7 @@ fn value(out: &mut Vec<u8>, field: u32, json: &Value) {
         Value::Null => number(out, 1, 0),
         Value::Number(double) => {
             tag(out, 2, FIXED_64);
-            out.extend_from_slice(&double.as_f64().unwrap_or(f64::NAN).to_le_bytes());
+            out.extend_from_slice(&numbers::double(double).unwrap_or(f64::NAN).to_le_bytes());
         }
         Value::String(string) => optional(out, 3, string),
         Value::Bool(flag) => number(out, 4, u64::from(*flag)),

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use serde_json::Value;
+
 use super::agents::{AgentConfig, AgentsFile, Memory, ModelSettingsConfig};
 use super::check_tools::{check_headers, check_http_tool, check_mcp_server};
 use super::table::Wire;
@@ -220,26 +222,24 @@ fn check_model_settings(
     settings: &ModelSettingsConfig,
     report: &mut impl FnMut(&'static str, String, String),
 ) {
-    let ranges: [(&'static str, Option<f64>, RangeInclusive<f64>); 4] = [
-        ("modelSettings.temperature", settings.temperature, 0.0..=2.0),
-        ("modelSettings.topP", settings.top_p, 0.0..=1.0),
-        (
-            "modelSettings.presencePenalty",
-            settings.presence_penalty,
-            -2.0..=2.0,
-        ),
+    let ranges: [(&'static str, Option<f64>, i8, i8); 4] = [
+        ("modelSettings.temperature", settings.temperature, 0, 2),
+        ("modelSettings.topP", settings.top_p, 0, 1),
+        ("modelSettings.presencePenalty", settings.presence_penalty, -2, 2),
         (
             "modelSettings.frequencyPenalty",
             settings.frequency_penalty,
-            -2.0..=2.0,
+            -2,
+            2,
         ),
     ];
-    for (key, value, range) in ranges {
+    for (key, value, least, most) in ranges {
         if let Some(value) = value
-            && !range.contains(&value)
+            && !(f64::from(least)..=f64::from(most)).contains(&value)
         {
-            let message = format!("must be from {} to {}", range.start(), range.end());
-            report(key, message, value.to_string());
+            let given = Value::from(value).to_string();
+            let message = format!("must be from {least} to {most}");
+            report(key, message, given.trim_end_matches(".0").to_owned());
         }
     }
     for (key, value) in [

@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 use super::decode::{Object, Path, Report};
 use super::forwarded_props::{ClientResource, ForwardedProps, FrontendToolsMode, ModelSettings, ToolChoice};
 use super::id::{AgentId, ResourceId};
-use super::json;
+use super::{json, number};
 
 /// Reads the object. `null` is absent; a wrong type is a warning, but an issue for `agentId` and `resourceId`.
 /// Source: contract 2.1, table of forwardedProps.
@@ -86,7 +86,7 @@ impl Props<'_> {
     }
 
     fn number(&mut self, name: &str, report: &mut Report) -> Option<f64> {
-        self.read(name, report, "is not a number", |value| value.as_f64())
+        self.read(name, report, "is not a number", |value| number::as_double(&value))
     }
 
     fn count(&mut self, name: &str, report: &mut Report) -> Option<u32> {
@@ -232,9 +232,8 @@ fn whole_number(number: &Number) -> Option<i64> {
     /// Up to here a double is exact.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     number.as_i64().or_else(|| {
-        let float = number
-            .as_f64()
-            .filter(|float| float.fract() == 0.0 && float.abs() <= EXACT)?;
-        format!("{float:.0}").parse().ok()
+        number::double(number)
+            .filter(|double| double.abs() <= EXACT)
+            .and_then(number::whole)
     })
 }

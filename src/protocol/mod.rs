@@ -16,6 +16,7 @@ pub mod json_cursor;
 pub mod lifecycle;
 pub mod message;
 mod message_decode;
+pub mod number;
 pub mod order;
 pub mod payload;
 pub mod percent;

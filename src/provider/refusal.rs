@@ -6,6 +6,8 @@
 use serde_json::Value;
 
 use super::ProviderError;
+use crate::platform::parse_double;
+use crate::protocol::number;
 
 /// Longest detail for the log, in characters.
 const DETAIL_MAX_CHARS: usize = 500;
@@ -201,7 +203,7 @@ fn failure_status(label: &Value) -> Option<u16> {
 fn header_wait_ms(headers: &[(String, String)]) -> Option<u64> {
     let number = |name: &str| {
         let (_, value) = headers.iter().find(|(known, _)| known == name)?;
-        value.trim().parse::<f64>().ok()
+        parse_double(value.trim())
     };
     number("retry-after-ms")
         .or_else(|| number("retry-after").map(seconds_to_ms))
@@ -212,7 +214,7 @@ fn header_wait_ms(headers: &[(String, String)]) -> Option<u64> {
 fn body_wait_ms(error: &Value, message: &str) -> Option<u64> {
     let member = error
         .get("retry_after")
-        .and_then(Value::as_f64)
+        .and_then(number::as_double)
         .map(seconds_to_ms)
         .and_then(to_ms);
     let delay = || {
@@ -249,7 +251,7 @@ fn duration_ms(text: &str) -> Option<u64> {
             "h" => 3_600_000.0,
             _ => return None,
         };
-        sum_ms += number.parse::<f64>().ok()? * unit_ms;
+        sum_ms += parse_double(number)? * unit_ms;
         rest = after;
     }
     to_ms(sum_ms)

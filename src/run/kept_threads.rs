@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::deadline::{BodyFault, Deadline, read_body};
 use super::halt::Halt;
 use super::ports::{Clock, HttpClient};
+use crate::platform::lower_case;
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::message::Message;
@@ -63,10 +64,10 @@ impl<'a, H: HttpClient, C: Clock> KeptThreads<'a, H, C> {
             return Ok(page);
         };
         let mut all = self.all(|page| self.threads(request, page)).await?;
-        let search = search.to_lowercase();
+        let search = lower_case(search);
         all.retain(|thread| {
             let title = thread.title.as_deref().unwrap_or_default();
-            title.to_lowercase().contains(&search)
+            lower_case(title).contains(&search)
         });
         Ok(part(all, offset, limit))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Row, StoreError};
+use crate::protocol::number;
 
 /// A row being read.
 #[derive(Clone, Copy)]
@@ -35,8 +36,7 @@ impl<'a> Fields<'a> {
         match self.0.get(column) {
             Some(Value::Number(number)) => match number.as_u64() {
                 Some(number) => Ok(Some(number)),
-                None => number
-                    .as_f64()
+                None => number::double(number)
                     .and_then(whole)
                     .map(Some)
                     .ok_or(StoreError::Corrupt(column)),
@@ -59,13 +59,10 @@ impl<'a> Fields<'a> {
 
 /// D1 hands every number over as a double.
 fn whole(number: f64) -> Option<u64> {
-    let is_whole = number.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(&number);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked to be whole, positive and exact"
-    )]
-    is_whole.then_some(number as u64)
+    let is_exact = number < 9_007_199_254_740_992.0;
+    number::whole(number)
+        .filter(|_| is_exact)
+        .and_then(|number| u64::try_from(number).ok())
 }
 
 #[cfg(test)]

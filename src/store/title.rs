@@ -1,5 +1,6 @@
 //! The provisional title of a thread.
 
+use crate::platform::lower_case;
 use crate::protocol::message::{Message, MessageBody};
 
 /// Longest provisional title, in characters. Source: contract 4.
@@ -10,7 +11,7 @@ const NO_TEXT: &str = "New chat";
 
 /// A text as searches compare it.
 pub(super) fn folded(text: &str) -> String {
-    text.to_lowercase()
+    lower_case(text)
 }
 
 /// The first user text cut at a word; a first word that is too long is cut itself. Source: contract 4.

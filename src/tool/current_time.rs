@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::NativeTool;
+use crate::protocol::number;
 use crate::protocol::time::iso_8601;
 use crate::protocol::tool::{Tool, ToolResult};
 
@@ -79,12 +80,10 @@ fn offset_minutes(arguments: &Value) -> Option<i64> {
     match arguments.get("utcOffsetMinutes") {
         None => Some(0),
         Some(Value::Number(number)) => {
-            let minutes = number.as_f64().filter(|minutes| minutes.fract() == 0.0)?;
             let offsets = -OFFSET_MAX_MINUTES..=OFFSET_MAX_MINUTES;
-            // `60.0` is an integer too, and text is the one way from a float that cannot overflow.
-            format!("{minutes:.0}")
-                .parse()
-                .ok()
+            // `60.0` is an integer too.
+            number::double(number)
+                .and_then(number::whole)
                 .filter(|minutes| offsets.contains(minutes))
         }
         Some(Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => None,

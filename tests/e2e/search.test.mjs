@@ -33,6 +33,14 @@ test("a thread is found by the words of its messages, with a snippet, by its own
   assert.equal((await list(other, "bakery")).length, 1);
 });
 
+test("a thread is found by its title, whatever the case of its letters", async () => {
+  const owner = fresh("owner");
+  const thread = await said(owner, "Über die ΟΔΟΣ in İzmir", "Yes.");
+  for (const q of ["ÜBER DIE", "οδος", "ΟΔΟΣ", "i\u0307zmir"]) {
+    assert.deepEqual((await list(owner, q)).map(({ id }) => id), [thread], q);
+  }
+});
+
 test("a deleted thread leaves the index, an erased owner too", async () => {
   const owner = fresh("owner");
   const [first, second] = [await said(owner, "Apples", "Pears"), await said(owner, "Plums", "Pears")];

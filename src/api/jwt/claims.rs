@@ -6,6 +6,7 @@ use super::TokenFault;
 use crate::api::auth::Principal;
 use crate::api::jwt_rules::JwtRules;
 use crate::protocol::id::ResourceId;
+use crate::protocol::number;
 
 /// Whom the claims stand for. Source: RFC 7519, section 4.1.
 ///
@@ -18,7 +19,7 @@ pub fn principal(
 ) -> Result<Principal, TokenFault> {
     let now_s = now_ms as f64 / 1000.0;
     let skew_s = rules.clock_skew_ms as f64 / 1000.0;
-    let time = |name: &str| claims.get(name).map(Value::as_f64);
+    let time = |name: &str| claims.get(name).map(number::as_double);
     match time("exp") {
         Some(Some(expires_s)) if now_s < expires_s + skew_s => {}
         Some(_) | None => return Err(TokenFault::Expired),

@@ -13,6 +13,8 @@ use super::shape::{
     rounded, sample, texts,
 };
 use super::words::{Words, name_words};
+use crate::platform::lower_case;
+use crate::protocol::number;
 
 /// Deeper than this only what a schema requires is generated.
 const OPTIONAL_DEPTH_MAX: usize = 4;
@@ -156,8 +158,7 @@ impl Generator<'_> {
     fn one_of(&self, allowed: &[Value]) -> Value {
         let is_said = |value: &&Value| match value {
             Value::String(text) => {
-                !text.is_empty()
-                    && (self.words.has(&text.to_lowercase()) || self.words.has(&name_words(text)))
+                !text.is_empty() && (self.words.has(&lower_case(text)) || self.words.has(&name_words(text)))
             }
             Value::Number(number) => self.words.has(&number.to_string()),
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
@@ -257,8 +258,11 @@ impl Generator<'_> {
         }
         match value {
             Value::Number(number) => {
-                let step = schema.get("multipleOf").and_then(Value::as_f64).unwrap_or(1.0);
-                let sum = number.as_f64().map(|number| number + step * rounded(attempt));
+                let step = schema
+                    .get("multipleOf")
+                    .and_then(number::as_double)
+                    .unwrap_or(1.0);
+                let sum = number::double(&number).map(|number| number + step * rounded(attempt));
                 let numeric = sum.and_then(|sum| json_number(sum, decimals(&schema)));
                 numeric.map_or(Value::Number(number), Value::Number)
             }
@@ -273,9 +277,7 @@ impl Generator<'_> {
         let said = self.words.numbers().nth(self.numbers_used);
         let said: Option<Number> = said.and_then(|text| serde_json::from_str(text).ok());
         if let Some(number) = said {
-            let fits = number
-                .as_f64()
-                .is_some_and(|number| fits(schema, is_integer, number));
+            let fits = number::double(&number).is_some_and(|number| fits(schema, is_integer, number));
             if fits {
                 self.numbers_used += 1;
                 return Value::Number(number);

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::arguments::generate_arguments;
 use super::script::Part;
 use super::words::{Words, name_words};
+use crate::platform::lower_case;
 use crate::protocol::order::insert_in_order;
 use crate::protocol::tool::Tool;
 
@@ -197,7 +198,7 @@ fn unknown_tool(words: &Words<'_>) -> Option<String> {
     let (name, rest) = behind_verb?.split_first()?;
     let is_tool = rest.first().is_some_and(|next| next.eq_ignore_ascii_case("tool"));
     let is_call = words.starts_with("call") || words.starts_with("invoke");
-    let is_person = PERSONS.contains(&name.to_lowercase().as_str());
+    let is_person = PERSONS.contains(&lower_case(name).as_str());
     let is_identifier = name.contains('_') || name.chars().skip(1).any(char::is_uppercase);
     (is_tool || (is_call && !is_person) || (is_identifier && !is_person)).then(|| (*name).to_owned())
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Number, Value};
 
+use crate::protocol::number;
+
 /// Most characters a text is drawn out to because a schema asks for them.
 const CHARACTERS_MAX_COUNT: usize = 2_000;
 
@@ -95,7 +97,7 @@ pub(super) fn merge(flat: &mut Map<String, Value>, other: Map<String, Value>) {
             (Some(mine), theirs) => {
                 let raises = keyword.starts_with("min") || keyword == "exclusiveMinimum";
                 let lowers = keyword.starts_with("max") || keyword == "exclusiveMaximum";
-                let (one, two) = (mine.as_f64(), theirs.as_f64());
+                let (one, two) = (number::as_double(mine), number::as_double(&theirs));
                 if (raises && two > one) || (lowers && two.is_some() && two < one) {
                     *mine = theirs;
                 }
@@ -110,16 +112,16 @@ pub(super) fn texts(value: Option<&Value>) -> Vec<&str> {
 }
 
 pub(super) fn count(schema: &Map<String, Value>, keyword: &str) -> Option<usize> {
-    let number = schema.get(keyword)?.as_f64()?;
-    format!("{number:.0}").parse().ok()
+    let count = number::as_double(schema.get(keyword)?)?;
+    usize::try_from(number::whole(count.round())?).ok()
 }
 
 /// A bound and whether it is exclusive, in any of its spellings.
 fn bound(schema: &Map<String, Value>, inclusive: &str, exclusive: &str) -> Option<(f64, bool)> {
-    let plain = schema.get(inclusive).and_then(Value::as_f64);
+    let plain = schema.get(inclusive).and_then(number::as_double);
     match schema.get(exclusive) {
         Some(Value::Bool(is_exclusive)) => plain.map(|bound| (bound, *is_exclusive)),
-        Some(value) => value.as_f64().map(|bound| (bound, true)),
+        Some(value) => number::as_double(value).map(|bound| (bound, true)),
         None => plain.map(|bound| (bound, false)),
     }
 }
@@ -129,7 +131,7 @@ pub(super) fn fits(schema: &Map<String, Value>, is_integer: bool, number: f64) -
         .is_none_or(|(min, is_exclusive)| number > min || (number == min && !is_exclusive));
     let below = bound(schema, "maximum", "exclusiveMaximum")
         .is_none_or(|(max, is_exclusive)| number < max || (number == max && !is_exclusive));
-    let divisor = schema.get("multipleOf").and_then(Value::as_f64);
+    let divisor = schema.get("multipleOf").and_then(number::as_double);
     let is_multiple = divisor.is_none_or(|divisor| {
         let quotient = number / divisor;
         (quotient - quotient.round()).abs() < 1e-9
@@ -145,7 +147,7 @@ pub(super) fn number_candidates(schema: &Map<String, Value>) -> Vec<f64> {
     for bound in [min, max].into_iter().flatten() {
         candidates.extend([bound, bound.ceil(), bound.floor(), bound + 1.0, bound - 1.0]);
         candidates.extend([bound.floor() + 1.0, bound.ceil() - 1.0]);
-        if let Some(step) = schema.get("multipleOf").and_then(Value::as_f64) {
+        if let Some(step) = schema.get("multipleOf").and_then(number::as_double) {
             let nearest = (bound / step).round();
             candidates.extend([nearest, nearest + 1.0, nearest - 1.0].map(|count| count * step));
         }
@@ -153,7 +155,7 @@ pub(super) fn number_candidates(schema: &Map<String, Value>) -> Vec<f64> {
     if let (Some(min), Some(max)) = (min, max) {
         candidates.push(min.midpoint(max));
     }
-    candidates.extend(schema.get("multipleOf").and_then(Value::as_f64));
+    candidates.extend(schema.get("multipleOf").and_then(number::as_double));
     candidates
 }
 
@@ -168,11 +170,14 @@ pub(super) fn decimals(schema: &Map<String, Value>) -> Option<usize> {
 
 /// Written without the rounding faults of a float: three steps of 0.1 are 0.3.
 pub(super) fn json_number(number: f64, decimals: Option<usize>) -> Option<Number> {
-    let text = match decimals {
-        Some(decimals) => format!("{number:.decimals$}"),
-        None => number.to_string(),
+    let scale = decimals.map_or(1.0, |count| (0..count).fold(1.0, |scale, _| scale * 10.0));
+    let rounded = (number * scale).round() / scale;
+    let exact = if decimals.is_some() && rounded.is_finite() {
+        rounded
+    } else {
+        number
     };
-    serde_json::from_str(&text).ok()
+    serde_json::from_str(&number::text(exact)).ok()
 }
 
 pub(super) fn rounded(count: usize) -> f64 {

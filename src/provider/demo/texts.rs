@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::platform::upper_case;
 use crate::protocol::tool::Tool;
 use crate::provider::ModelToolResult;
 
@@ -38,7 +39,7 @@ pub(super) fn title(text: &str) -> String {
     let title = title.trim_matches(|character: char| character.is_ascii_punctuation());
     let mut characters = title.chars();
     match characters.next() {
-        Some(first) => first.to_uppercase().chain(characters).collect(),
+        Some(first) => upper_case(&first.to_string()) + characters.as_str(),
         None => "New chat".to_owned(),
     }
 }

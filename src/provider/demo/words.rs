@@ -1,5 +1,7 @@
 //! Finds words, numbers and quotations in what a person wrote.
 
+use crate::platform::{lower_case, parse_double};
+
 /// Words that stand between a name and its value: "the color *to* blue".
 const FILLERS: &[&str] = &[
     "to", "is", "as", "of", "the", "a", "an", "with", "be", "equals", "and", "for", "it", "set", "=",
@@ -44,7 +46,7 @@ impl<'t> Words<'t> {
             .map(|(word, chunk)| (word, chunk.ends_with(['.', '!', '?', ',', ';'])))
             .unzip();
         let plain = words.iter().fold(" ".to_owned(), |mut plain, word| {
-            plain.push_str(&word.to_lowercase());
+            plain.push_str(&lower_case(word));
             plain.push(' ');
             plain
         });
@@ -82,13 +84,13 @@ impl<'t> Words<'t> {
             .zip(next)
             .filter(|(_, next)| next.is_none_or(|next| !next.eq_ignore_ascii_case("times")))
             .map(|(word, _)| *word)
-            .filter(|word| word.parse::<f64>().is_ok_and(f64::is_finite))
+            .filter(|word| parse_double(word).is_some_and(f64::is_finite))
     }
 
     /// The number that stands directly before this word: `3` of "3 times".
     pub(super) fn number_before(&self, unit: &str) -> Option<u64> {
         let pairs = self.words.iter().zip(self.words.iter().skip(1));
-        let mut numbers = pairs.filter(|(_, next)| next.to_lowercase().trim_end_matches('s') == unit);
+        let mut numbers = pairs.filter(|(_, next)| lower_case(next).trim_end_matches('s') == unit);
         numbers.find_map(|(number, _)| number.parse().ok())
     }
 
@@ -107,7 +109,7 @@ impl<'t> Words<'t> {
         let is_end = |index: &usize| self.ends_phrase.get(start + index) == Some(&true);
         let count = (0..rest.len()).find(is_end).map_or(rest.len(), |last| last + 1);
         let phrase = rest.get(..count)?;
-        let is_filler = |word: &&&str| FILLERS.contains(&word.to_lowercase().as_str());
+        let is_filler = |word: &&&str| FILLERS.contains(&lower_case(word).as_str());
         let skipped = phrase.iter().take_while(is_filler).count();
         phrase.get(skipped..).filter(|phrase| !phrase.is_empty())
     }
@@ -148,15 +150,15 @@ pub(super) fn name_words(name: &str) -> String {
         if character.is_uppercase() && was_lower {
             words.push(' ');
         }
-        words.extend(character.to_lowercase());
+        words.push(character);
         was_lower = !character.is_uppercase();
     }
     let words: Vec<&str> = words.split_whitespace().collect();
-    words.join(" ")
+    lower_case(&words.join(" "))
 }
 
 fn is_same_word(word: &str, name: &str) -> bool {
-    let word = word.to_lowercase();
+    let word = lower_case(word);
     word == name || (word == "colour" && name == "color") || (word == "color" && name == "colour")
 }
 

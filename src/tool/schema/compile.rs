@@ -9,6 +9,7 @@ use super::{
     ArrayKeyword, Combination, JsonType, Keyword, Node, NodeId, NumberKeyword, ObjectKeyword, SchemaFault,
     TextKeyword,
 };
+use crate::protocol::number;
 
 /// Most subschemas of one document.
 const NODES_MAX_COUNT: usize = 10_000;
@@ -71,15 +72,10 @@ impl Source<'_> {
             return Ok(None);
         };
         // `2.0` is a count too.
-        let whole = |number: f64| {
-            let text = format!("{number:.0}");
-            (number >= 0.0 && number.fract() == 0.0)
-                .then(|| text.parse().ok())
-                .flatten()
-        };
+        let whole = |double| u64::try_from(number::whole(double)?).ok();
         value
             .as_u64()
-            .or_else(|| value.as_f64().and_then(whole))
+            .or_else(|| number::as_double(value).and_then(whole))
             .map(Some)
             .ok_or_else(|| self.malformed(keyword))
     }

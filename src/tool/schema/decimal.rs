@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde_json::Number;
 
+use crate::platform::parse_double;
+
 /// Largest divisor taken exactly: ten times it still fits a `u128`.
 const DIVISOR_MAX: u128 = u128::MAX / 16;
 
@@ -89,7 +91,7 @@ impl Decimal {
 
     fn approximate(&self) -> f64 {
         let text = format!("{}e{}", self.digits, self.exponent);
-        text.parse().unwrap_or(0.0)
+        parse_double(&text).unwrap_or(0.0)
     }
 
     fn compare_magnitude(&self, other: &Self) -> Ordering {
