@@ -6,12 +6,14 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
+use std::str::FromStr;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::json_cursor::{CursorFault, JsonCursor, unescaped};
 use super::payload::{Member, mismatch, text};
+use crate::platform::parse_double;
 
 /// Why a JSON value is not of a type; in the words of serde.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -326,7 +328,7 @@ impl OpenVariant {
 }
 
 macro_rules! numbers {
-    ($($type:ident)*) => {$(
+    ($($type:ident by $parse:path),*) => {$(
         impl<'a> Member<'a> for $type {
             fn blank() -> Self {
                 Self::default()
@@ -334,9 +336,9 @@ macro_rules! numbers {
 
             fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
                 let start = json.position();
-                match json.raw()?.parse() {
-                    Ok(number) => *self = number,
-                    Err(_) => return Err(mismatch(json, start, stringify!($type), CursorFault::Unexpected)),
+                match $parse(json.raw()?) {
+                    Some(number) => *self = number,
+                    None => return Err(mismatch(json, start, stringify!($type), CursorFault::Unexpected)),
                 }
                 Ok(())
             }
@@ -344,7 +346,11 @@ macro_rules! numbers {
     )*};
 }
 
-numbers! { u32 usize i64 f64 }
+numbers! { u32 by integer, usize by integer, i64 by integer, f64 by parse_double }
+
+fn integer<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
 
 impl<'a> Member<'a> for Map<String, Value> {
     fn blank() -> Self {
