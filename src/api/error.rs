@@ -2,13 +2,14 @@
 
 use std::ops::Deref;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 pub use super::error_code::ErrorCode;
 use crate::protocol::decode::{InputError, Issue};
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::id::ThreadId;
 use crate::protocol::json::JSON_MAX_VALUE_COUNT;
+use crate::protocol::tree::json;
 
 /// Seconds a client is asked to wait when only time can help.
 const RETRY_AFTER_S: u64 = 2;

@@ -3,10 +3,11 @@
 //! `openapi.json` is written by hand; what the code has in tables comes from there: the version, the prefix, the errors
 //! of each route, the codes of RUN_ERROR. `tests/openapi` holds the rest to the code.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::error::ErrorCode;
 use crate::protocol::event::RunErrorCode;
+use crate::protocol::tree::json;
 
 /// The hand-written part, without blanks.
 const SOURCE: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::protocol::agent::Agent;
 use crate::protocol::event::PROTOCOL_VERSION;
 use crate::protocol::id::{RunId, ThreadId, ToolCallId};
 use crate::protocol::thread::{ListShape, MessageListRequest, Page, PageStart, Thread, ThreadListRequest};
 use crate::protocol::time::iso_8601;
+use crate::protocol::tree::json;
 
 /// Name of the protocol this service speaks. Source: contract 9.
 pub const PROTOCOL: &str = "io.intelligence/agent-protocol";
@@ -190,6 +191,8 @@ fn thread_members(thread: &Thread) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::protocol::id::{AgentId, ResourceId, ThreadId};
     use crate::protocol::thread::{MessageForm, ThreadOrder};

@@ -1,9 +1,10 @@
 //! The WebSocket transport as data: how a socket is refused, and the frames its client sends. Source: contract 7.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::error::ApiError;
 use crate::protocol::decode::{Object, Report};
+use crate::protocol::tree::json;
 
 /// Close code of a socket whose run had its terminal event.
 pub const CLOSE_DONE: u16 = 1000;

@@ -1,6 +1,6 @@
 //! What the rest asks an agent's configuration.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::agents::{AgentConfig, ModelSettingsConfig, OnDisconnect, Reasoning};
 use super::table::{ProviderEntry, Wire};
@@ -8,6 +8,7 @@ use crate::protocol::agent::Agent;
 use crate::protocol::forwarded_props::ModelSettings;
 use crate::protocol::id::AgentId;
 use crate::protocol::tool::Tool;
+use crate::protocol::tree::json;
 
 impl AgentConfig {
     /// The name for people.

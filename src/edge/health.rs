@@ -1,6 +1,6 @@
 //! `GET /health`: whether the Worker answers, and with `deep=1` whether what it needs does.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::env;
 use super::handlers::Call;
@@ -13,6 +13,7 @@ use crate::api::error::ApiError;
 use crate::api::reply;
 use crate::config::AgentConfig;
 use crate::protocol::id::RunId;
+use crate::protocol::tree::json;
 use crate::run::ports::{Level, Log};
 use crate::store::{Database, Statement};
 

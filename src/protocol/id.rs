@@ -4,9 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::json_cursor::{CursorFault, JsonCursor};
 use super::payload::{Member, text};
+use super::tree::ToTree;
 
 /// Longest id accepted from a client, in UTF-8 bytes. Source: contract 2.1.
 pub const ID_MAX_BYTES: usize = 1024;
@@ -90,6 +92,12 @@ macro_rules! ids {
             fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
                 self.0 = text(json, "a string")?.into();
                 Ok(())
+            }
+        }
+
+        impl ToTree for $name {
+            fn to_tree(&self) -> Value {
+                self.as_str().to_tree()
             }
         }
 

@@ -10,6 +10,7 @@ use super::message::{
     Content, ContentPart, MediaPart, MediaSource, Message, MessageBody, MessageExtras, TextPart,
 };
 use super::tool::ToolCall;
+use super::tree::json;
 
 /// Reads a list of messages. Unknown roles, parts and sources are dropped; an id that comes twice keeps its first
 /// place and its last content. Source: contract 2.1, 2.3, AG-UI 2.3, 2.4.
@@ -291,7 +292,7 @@ fn upgrade_binary(mut object: Object<'_>, at: &Path<'_>, report: &mut Report) ->
     let part = MediaPart {
         source,
         id: None,
-        metadata: filename.map(|name| serde_json::json!({ "filename": name })),
+        metadata: filename.map(|name| json!({ "filename": name })),
     };
     let mime_type = mime_type.unwrap_or_default();
     Some(match mime_type.split('/').next().unwrap_or_default() {

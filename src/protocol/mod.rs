@@ -25,3 +25,4 @@ pub mod thread;
 pub mod time;
 pub mod tool;
 pub mod tool_result;
+pub mod tree;

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::id::ToolCallId;
 use super::read::record;
+use super::tree::json;
 
 /// A tool a front end declares for one run, or a server tool of an agent.
 ///
@@ -97,7 +98,7 @@ record!(ToolResult: "content" => content, "is_error" => is_error);
 impl ToolResult {
     /// A result that says why the call failed: `{"error": "..."}`.
     pub fn failure(sentence: &str) -> Self {
-        let content = serde_json::json!({ "error": sentence }).to_string();
+        let content = json!({ "error": sentence }).to_string();
         Self {
             content,
             is_error: true,

@@ -1,11 +1,12 @@
 //! What a client posts as the result of a call, and what a model reads of it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::decode::InputError;
 use super::json;
 use super::message::{MediaPart, MediaSource};
 use super::tool::ToolResult;
+use super::tree::json;
 
 /// Failure text for a client that says only that the call failed.
 const UNNAMED_FAILURE: &str = "The tool failed.";

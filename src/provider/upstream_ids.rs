@@ -1,6 +1,7 @@
 //! What goes back with an answer to an upstream that runs an agent of its own: the ids it knows the answer by.
 
 use crate::protocol::read::{self, record};
+use crate::protocol::tree::trees_of_text;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -16,6 +17,8 @@ pub struct UpstreamIds {
 }
 
 record!(UpstreamIds: "messageId" => message_id = None, "toolCallIds" => tool_call_ids = Vec::new());
+
+trees_of_text! { UpstreamIds }
 
 impl UpstreamIds {
     /// Reads the vendor state of an answer; nothing when it has none.

@@ -2,7 +2,6 @@
 
 use futures::future::join;
 use serde::Serialize;
-use serde_json::json;
 
 use super::checkpoint::Position;
 use super::halt::{Halt, sentence};
@@ -14,6 +13,7 @@ use crate::protocol::id::ToolCallId;
 use crate::protocol::lifecycle::LifecycleFault;
 use crate::protocol::read::variants;
 use crate::protocol::tool::ToolResult;
+use crate::protocol::tree::json;
 use crate::store::{EndRun, RunStatus, SearchIndex};
 
 /// How the steps ended well.

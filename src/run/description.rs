@@ -1,10 +1,11 @@
 //! A run as `GET /runs/:runId` shows it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::mailbox::ExpectedCall;
 use crate::protocol::id::{AgentId, RunId, ThreadId};
 use crate::protocol::time::iso_8601;
+use crate::protocol::tree::json;
 
 /// What is known of a run, from its object while it lives and from its row after that.
 ///

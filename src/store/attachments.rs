@@ -8,7 +8,6 @@
 use std::future::Future;
 
 use futures::future::try_join_all;
-use serde_json::json;
 
 use super::body::{StoredMessage, chunks, pieces};
 use super::end::SAME_THREAD;
@@ -16,6 +15,7 @@ use super::incoming::{digest, tool_call_id};
 use super::row::Fields;
 use super::{Database, Parameter, PersistentRun, Purge, Statement, Store, StoreError};
 use crate::protocol::message::Message;
+use crate::protocol::tree::json;
 
 /// Values up to this length stay in their row, in bytes: fetching them would cost more than it saves.
 pub const INLINE_MAX_BYTES: usize = 16 * 1024;

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use serde_json::json;
-
 use super::row::Fields;
 use super::{Attachments, Database, Row, Statement, Store, StoreError};
+use crate::protocol::tree::json;
 
 /// Longest piece of a body, in UTF-8 bytes. A body is JSON text, so writing it into a JSON parameter at most doubles
 /// it: one piece always fits [`CHUNK_MAX_BYTES`]. Source: D1's 2 MB for a row or value (known fault B103).

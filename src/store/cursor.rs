@@ -1,8 +1,7 @@
 //! Where a page of threads goes on: the sort key and id of its last row, opaque to clients.
 
-use serde_json::json;
-
 use crate::protocol::thread::ThreadOrder;
+use crate::protocol::tree::json;
 
 const BASE64URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 

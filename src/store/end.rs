@@ -1,7 +1,5 @@
 //! The rest of a run's life in rows: waiting, ending, being forgotten, being found lost.
 
-use serde_json::json;
-
 use super::begin_sql::{PRODUCED_INDEX, TURN_PLACES, insert_pieces};
 use super::incoming::MessageList;
 use super::title::folded;
@@ -9,6 +7,7 @@ use super::{
     Attachments, Database, EndRun, Parameter, PersistentRun, RunStatus, Statement, Store, StoreError,
 };
 use crate::protocol::id::{ObjectAddress, ResourceId, RunId};
+use crate::protocol::tree::json;
 
 /// The thread the run began on still exists, not another one of the same id. Owner, thread, incarnation: `?1` to `?3`.
 pub(super) const SAME_THREAD: &str =

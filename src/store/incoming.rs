@@ -2,13 +2,12 @@
 
 use std::collections::HashSet;
 
-use serde_json::json;
-
 use super::StoreError;
 use super::attachments::is_movable;
 use super::body::{chunks, pieces};
 use crate::protocol::id::{MessageId, ToolCallId};
 use crate::protocol::message::{Message, MessageBody};
+use crate::protocol::tree::json;
 
 /// Messages in order, no identity twice.
 #[derive(Debug, Clone, PartialEq)]

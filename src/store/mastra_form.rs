@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::incoming::{made_calls, tool_call_id};
 use crate::protocol::id::{MessageId, ResourceId, ThreadId, ToolCallId};
@@ -12,6 +12,7 @@ use crate::protocol::json;
 use crate::protocol::message::{Content, ContentPart, Message, MessageBody};
 use crate::protocol::time::iso_8601;
 use crate::protocol::tool::{ToolCall, ToolResult};
+use crate::protocol::tree::json;
 
 /// What is known of the calls of a page.
 pub(super) struct Results {

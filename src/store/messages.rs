@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::body::{MESSAGE_COLUMNS, StoredMessage, chunks};
 use super::mastra_form::{Results, mastra_rows};
@@ -10,6 +10,7 @@ use super::row::Fields;
 use super::{Attachments, Database, Lookup, Parameter, Row, Statement, Store, StoreError};
 use crate::protocol::id::{ResourceId, ThreadId, ToolCallId};
 use crate::protocol::thread::{MessageForm, MessageListRequest, Page};
+use crate::protocol::tree::json;
 
 /// A page that would hold more bytes of stored bodies ends early; its first row is always there. A Worker has 128 MB
 /// for several requests at once, and a page is in memory as rows, as JSON and as text.

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::begin_sql::TURN_PLACES;
 use super::body::{MESSAGE_COLUMNS, chunks};
@@ -14,6 +14,7 @@ use super::row::Fields;
 use super::{Attachments, Database, PersistentRun, Statement, Store, StoreError};
 use crate::protocol::id::{MessageId, ResourceId, ThreadId};
 use crate::protocol::message::{Message, MessageBody};
+use crate::protocol::tree::json;
 
 /// Characters of a message that are indexed.
 const TEXT_MAX_CHARS: usize = 50_000;

@@ -1,11 +1,12 @@
 //! `current_time`: the example of a native tool.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::NativeTool;
 use crate::protocol::number;
 use crate::protocol::time::iso_8601;
 use crate::protocol::tool::{Tool, ToolResult};
+use crate::protocol::tree::json;
 
 const MS_PER_MINUTE: u64 = 60 * 1000;
 const MS_PER_DAY: u64 = 24 * 60 * MS_PER_MINUTE;
@@ -92,6 +93,8 @@ fn offset_minutes(arguments: &Value) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::tool::schema::Schema;
 

@@ -1,9 +1,10 @@
 //! Keys that check signatures: read from key sets and secrets, chosen for a token.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::api::jwt_rules::Algorithm;
 use crate::protocol::base64;
+use crate::protocol::tree::json;
 
 /// Most keys kept of a set.
 const KEYS_MAX: usize = 64;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::super::content::{is_blank, join_texts, object_schema, settings_object};
 use super::super::upstream_ids::UpstreamIds;
@@ -12,6 +12,7 @@ use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, Model
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::message::ContentPart;
 use crate::protocol::tool::Tool;
+use crate::protocol::tree::json;
 
 /// The body's text.
 ///

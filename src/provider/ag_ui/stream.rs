@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::upstream_ids::UpstreamIds;
@@ -14,6 +14,7 @@ use super::event::{Call, CallResult, Failed, Finished, Head, Message};
 use crate::protocol::payload::{self, Member};
 use crate::protocol::tool::ToolResult;
 use crate::protocol::tool_result;
+use crate::protocol::tree::json;
 
 /// What the events said so far.
 #[derive(Debug, Default)]

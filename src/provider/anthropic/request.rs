@@ -1,7 +1,7 @@
 //! [`ModelRequest`] -> the body of `POST /v1/messages`.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::super::content::{
     MediaBytes, answer_by_schema, arguments_object, file_name, is_blank, join_texts, media_bytes,
@@ -15,6 +15,7 @@ use super::thinking::thinking;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::message::{ContentPart, MediaPart};
 use crate::protocol::tool::Tool;
+use crate::protocol::tree::json;
 
 /// The body's text.
 ///

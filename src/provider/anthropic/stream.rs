@@ -3,7 +3,7 @@
 //! A call ends with its block if its arguments are written out by then; otherwise it may have been cut there, which only
 //! the stop reason tells, and it ends with the answer.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
@@ -11,6 +11,7 @@ use super::super::wire_text::Text;
 use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::event::{ContentBlock, Delta, Kind, Payload, Usage};
 use crate::protocol::payload;
+use crate::protocol::tree::json;
 
 /// Kinds of payload that mean something here; others, also future ones, are skipped.
 const KINDS: &[&str] = &[

@@ -1,5 +1,7 @@
 use super::super::super::ModelDecoder;
 use super::super::super::sse_answer::SseAnswerDecoder;
+use serde_json::json;
+
 use super::*;
 
 /// The events of payloads, and how the answer ends.

@@ -1,10 +1,11 @@
 //! How a model is asked to think, and to show it.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::{ModelMessage, ModelRequest};
 use super::model::{Abilities, Thinking};
 use crate::protocol::forwarded_props::ToolChoice;
+use crate::protocol::tree::json;
 
 /// Least and most of a budget, in tokens: the vendor's limit, and what leaves room for an answer.
 const BUDGET_LEAST_TOKENS: u32 = 1024;

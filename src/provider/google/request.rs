@@ -1,7 +1,7 @@
 //! [`ModelRequest`] -> the body of `POST ...:streamGenerateContent`.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::super::content::{
     MediaBytes, answer_by_schema, arguments_object, essence, is_blank, join_texts, media_bytes, object_schema,
@@ -12,6 +12,7 @@ use super::model::{Abilities, SchemaBinding};
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::message::{ContentPart, MediaPart, MediaSource};
 use crate::protocol::tool::Tool;
+use crate::protocol::tree::json;
 
 /// Taken in the place of a signature that is not there: of calls that are stored, which lose theirs, and of calls that
 /// another model made. Source: Gemini API, "Thought signatures", FAQ.

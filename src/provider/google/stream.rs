@@ -4,7 +4,7 @@
 //! give a finish reason with every chunk. Calls come whole, several in one chunk (B037), and end with the answer, or with
 //! text behind them.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
@@ -12,6 +12,7 @@ use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::event::{Candidate, FunctionCall, Part, Payload};
 use crate::protocol::event::TokenUsage;
 use crate::protocol::payload;
+use crate::protocol::tree::json;
 
 /// What the payloads said so far.
 #[derive(Debug, Default)]

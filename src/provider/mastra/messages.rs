@@ -1,6 +1,6 @@
 //! Messages in the form a Mastra server stores them -> messages of the protocol.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::protocol::id::{MessageId, ToolCallId};
 use crate::protocol::message::{
@@ -9,6 +9,7 @@ use crate::protocol::message::{
 use crate::protocol::read::record;
 use crate::protocol::time::parse_iso_8601;
 use crate::protocol::tool::ToolCall;
+use crate::protocol::tree::json;
 
 /// One stored message: a person's, or all that was said up to the next.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,7 @@
 //! [`ModelRequest`] -> the body of `POST /api/agents/:agentId/stream`.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::super::content::{
     MediaBytes, arguments_object, file_name, is_blank, join_texts, media_bytes, object_schema,
@@ -13,6 +13,7 @@ use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::message::{ContentPart, MediaPart};
 use crate::protocol::tool::Tool;
+use crate::protocol::tree::json;
 
 /// How keys of `requestContext` begin that a Mastra server reads as facts about the caller and the run; a client of ours
 /// cannot state those.

@@ -4,7 +4,7 @@
 //! calls left open at the end of the body are ours. The mark of the end is `[DONE]`, not `finish`: the server stores the
 //! thread between the two, and stops when it is left before.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::sse_answer::SseAnswer;
 use super::super::upstream_ids::UpstreamIds;
@@ -13,6 +13,7 @@ use super::chunk::{self, Call, Delta, Failure, Finish, Head, Outcome, Start, Tri
 use crate::protocol::json_cursor::is_json;
 use crate::protocol::tool::ToolResult;
 use crate::protocol::tool_result;
+use crate::protocol::tree::json;
 
 /// What the chunks said so far.
 #[derive(Debug, Default)]

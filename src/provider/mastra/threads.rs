@@ -2,7 +2,7 @@
 //! for the caller to decide: a server without auth gives every thread to everybody, and a `POST` with the id of a thread
 //! writes over it, owner included. Source: Mastra server 1.x, "Memory API".
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::super::{HttpRequest, ModelTarget, ProviderError};
 use super::api;
@@ -15,6 +15,7 @@ use crate::protocol::percent;
 use crate::protocol::read::{self, record};
 use crate::protocol::thread::{NewThread, Page, Thread, ThreadOrder, ThreadPatch};
 use crate::protocol::time::parse_iso_8601;
+use crate::protocol::tree::json;
 
 /// Rows the server gives at most on a page.
 pub const PAGE_MAX_COUNT: u32 = 100;

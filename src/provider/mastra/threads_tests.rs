@@ -1,5 +1,7 @@
 use super::super::super::Secret;
 use super::super::super::table::Wire;
+use serde_json::json;
+
 use super::*;
 
 fn target() -> ModelTarget {

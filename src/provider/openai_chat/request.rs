@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::super::content::{
     answer_by_schema, data_url, essence, file_name, is_blank, join_texts, object_schema,
@@ -18,6 +18,7 @@ use super::dialect::Dialect;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::message::{ContentPart, MediaPart, MediaSource};
 use crate::protocol::tool::Tool;
+use crate::protocol::tree::json;
 
 /// What the model says between results it never answered and the next message of the person, where one must follow.
 const BETWEEN_RESULTS_AND_USER: &str = "Understood.";

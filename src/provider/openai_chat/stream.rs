@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::sse_answer::Form;
 use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
@@ -21,6 +21,7 @@ use crate::protocol::event::TokenUsage;
 use crate::protocol::json::heal_surrogates;
 use crate::protocol::json_cursor::CursorFault;
 use crate::protocol::payload;
+use crate::protocol::tree::json;
 
 const NOT_A_CHUNK: ProviderError = ProviderError::Malformed("an event is no chat completion chunk");
 

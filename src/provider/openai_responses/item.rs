@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::ModelEvent;
 use super::super::tool_call_merge::{ToolCallMerge, ToolCallPiece};
 use super::event;
+use crate::protocol::tree::json;
 
 /// How an event names an item. Empty = not at all.
 #[derive(Debug, Clone, Copy)]

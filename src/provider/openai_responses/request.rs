@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::super::content::{data_url, essence, file_name, is_blank, join_texts, object_schema};
 use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult, ProviderError};
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::message::{ContentPart, MediaPart, MediaSource};
 use crate::protocol::tool::Tool;
+use crate::protocol::tree::json;
 
 /// The body's text.
 ///

@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 use crate::protocol::forwarded_props::ModelSettings;
 use crate::protocol::id::{RunId, ThreadId};

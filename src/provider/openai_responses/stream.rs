@@ -3,7 +3,7 @@
 //! Everything is told several times: in deltas, whole when a part is done, whole again when its item is done, and in the
 //! whole response at the end. The first telling counts; later ones fill what was never told (B044).
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::tool_call_merge::ToolCallMerge;
@@ -11,6 +11,7 @@ use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::event::{Item, Kind, Payload, Response};
 use super::item::{Items, Naming};
 use crate::protocol::payload;
+use crate::protocol::tree::json;
 
 /// Kinds of payload that mean something here; others, also future ones, are skipped. Matched whole: not every delta is
 /// text.

@@ -1,8 +1,9 @@
 //! The JSON-RPC messages we send. Source: Model Context Protocol 2025-11-25.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::PROTOCOL_VERSIONS;
+use crate::protocol::tree::json;
 
 /// Opens a session. We offer the server nothing to ask of us.
 pub fn initialize(id: u64) -> Value {
