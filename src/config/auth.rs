@@ -154,6 +154,8 @@ impl<'a> Member<'a> for Texts {
 }
 
 /// Reads the variable.
+// Apart: see `Config::from_vars`.
+#[inline(never)]
 pub(super) fn auth(vars: Variables<'_>) -> Result<Auth, ConfigError> {
     let mut table = vars.table("AUTH")?;
     if table.is_empty() {
@@ -180,6 +182,8 @@ fn members<T: for<'a> Member<'a>>(table: Map<String, Value>) -> Result<T, Config
     })
 }
 
+// Apart: see `Config::from_vars`.
+#[inline(never)]
 fn bearer(wire: BearerWire) -> Result<Vec<BearerToken>, ConfigError> {
     if wire.tokens.is_empty() {
         return Err(ConfigError::new("AUTH.tokens", "must have at least one", ""));
@@ -202,6 +206,8 @@ fn token((index, wire): (usize, TokenWire)) -> Result<BearerToken, ConfigError> 
     })
 }
 
+// Apart: see `Config::from_vars`.
+#[inline(never)]
 fn jwt(wire: JwtWire) -> Result<JwtRules, ConfigError> {
     let source = (wire.jwks_url, wire.key_secret);
     let (keys, usual): (KeySource, &[Algorithm]) = match source {
@@ -300,6 +306,8 @@ fn audiences(audience: Texts) -> Result<Option<Vec<String>>, ConfigError> {
     Ok(Some(list))
 }
 
+// Apart: see `Config::from_vars`.
+#[inline(never)]
 fn gateway(wire: HeaderWire) -> Result<GatewayRules, ConfigError> {
     let owner_header = header_name("AUTH.ownerHeader", Some(wire.owner_header))?.unwrap_or_default();
     let proof_header = header_name("AUTH.proofHeader", wire.proof_header)?;

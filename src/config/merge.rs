@@ -23,6 +23,8 @@ pub(super) struct Overrides {
 
 /// The file's agents in their order with keys overridden, then the agents only the variable has, in its order; tools and
 /// MCP servers likewise.
+// Apart: see `Config::from_vars`.
+#[inline(never)]
 pub(super) fn file(embedded_json: &str, overrides: &Overrides) -> Result<AgentsFile, ConfigError> {
     let mut file: AgentsFile = read::from_text(embedded_json)
         .map_err(|error| ConfigError::new("agents.toml", "cannot be read", error.to_string()))?;
@@ -41,6 +43,11 @@ pub(super) fn file(embedded_json: &str, overrides: &Overrides) -> Result<AgentsF
             Value::Null,
         ));
     }
+    let tables = [&overrides.agents, &overrides.tools, &overrides.mcp];
+    if tables.iter().all(|table| table.is_empty()) {
+        // As the build script checked it.
+        return Ok(file);
+    }
     overlay("TOOLS", &mut file.tools, &overrides.tools)?;
     overlay("MCP_SERVERS", &mut file.mcp, &overrides.mcp)?;
     match check(&file).into_iter().next() {
@@ -56,6 +63,8 @@ fn table<'a>(variable: &str, name: &str, value: &'a Value) -> Result<&'a Map<Str
 }
 
 /// Puts the keys of a variable over the entries of a table of the file, or adds entries.
+// Apart: see `Config::from_vars`.
+#[inline(never)]
 fn overlay<T: Serialize + for<'a> Member<'a>>(
     variable: &str,
     entries: &mut BTreeMap<String, T>,
@@ -76,6 +85,8 @@ fn overlay<T: Serialize + for<'a> Member<'a>>(
     Ok(())
 }
 
+// Apart: see `Config::from_vars`.
+#[inline(never)]
 fn added(id: &str, keys: &Map<String, Value>) -> Result<AgentConfig, ConfigError> {
     if !keys.contains_key("provider") {
         let message = "is needed: `agents.toml` has no agent of this id";
@@ -93,6 +104,8 @@ fn added(id: &str, keys: &Map<String, Value>) -> Result<AgentConfig, ConfigError
 }
 
 /// Puts the keys over an agent that decodes, one by one: the first that does not is the culprit.
+// Apart: see `Config::from_vars`.
+#[inline(never)]
 fn overridden(agent: &AgentConfig, id: &str, keys: &Map<String, Value>) -> Result<AgentConfig, ConfigError> {
     let mut agent = agent.clone();
     let known = read::to_value(&agent).map_err(|error| unreadable(id, &error))?;
@@ -122,6 +135,8 @@ fn unreadable(id: &str, error: &Mismatch) -> ConfigError {
     ConfigError::new(format!("AGENTS.{id}"), "cannot be read", error.to_string())
 }
 
+// Apart: see `Config::from_vars`.
+#[inline(never)]
 fn as_error(agents: &[AgentConfig], overrides: &Overrides, fault: Fault) -> ConfigError {
     let (variable, table, keys, name) = match &fault.place {
         Place::Agent(index) => {

@@ -179,8 +179,11 @@ impl Config {
         Self::from_vars(EMBEDDED_AGENTS, vars)
     }
 
-    /// Agents (JSON of [`AgentsFile`]) under the variables of a deployment, by their names in [`VARIABLES`]; others are
-    /// not looked at.
+    /// Agents (JSON of [`AgentsFile`], as the build script checks it) under the variables of a deployment, by their names
+    /// in [`VARIABLES`]; others are not looked at.
+    ///
+    /// Every isolate begins with this, and V8 compiles a function whole when it first runs: what few deployments use are
+    /// functions apart, which the compiler may not put into this one.
     ///
     /// # Errors
     /// The first mistake found.
@@ -283,6 +286,8 @@ fn retention_ms(vars: Variables<'_>) -> Result<Option<u64>, ConfigError> {
     Ok((days > 0).then(|| days.saturating_mul(DAY_MS)))
 }
 
+// Apart: see `Config::from_vars`.
+#[inline(never)]
 fn prefix(vars: Variables<'_>) -> Result<String, ConfigError> {
     let Some(text) = vars.text("PREFIX")? else {
         return Ok("/io-bridge".to_owned());
@@ -306,6 +311,8 @@ fn prefix(vars: Variables<'_>) -> Result<String, ConfigError> {
     }
 }
 
+// Apart: see `Config::from_vars`.
+#[inline(never)]
 fn cors_origins(vars: Variables<'_>) -> Result<Option<Vec<String>>, ConfigError> {
     let name = "CORS_ORIGINS";
     match vars.texts(name)? {
@@ -318,6 +325,8 @@ fn cors_origins(vars: Variables<'_>) -> Result<Option<Vec<String>>, ConfigError>
     }
 }
 
+// Apart: see `Config::from_vars`.
+#[inline(never)]
 fn limits(vars: Variables<'_>) -> Result<Limits, ConfigError> {
     // The platform refuses bodies over 100 MB, and an isolate has 128 MB for the body and all that is made of it.
     let body_most = 32 * MIB;
