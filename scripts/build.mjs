@@ -67,7 +67,7 @@ function reorder(file) {
   const bodies = contents(readFileSync(file)).functions.map(({ bytes }) => bytes);
   const names = places(bodies).map((place) => String(place).padStart(String(bodies.length).length, "0"));
   writeFileSync(file, renamed(readFileSync(file), names));
-  run("wasm-opt", [file, "--all-features", "--debuginfo", "--reorder-functions-by-name", "--output", file]);
+  run("wasm-opt", [file, "--debuginfo", "--reorder-functions-by-name", "--output", file]);
 }
 
 function build() {

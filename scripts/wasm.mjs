@@ -51,11 +51,16 @@ function sections(file) {
   return found;
 }
 
-/** The file without its names and whatever else no engine needs. */
-export function stripped(file) {
-  const needed = sections(file).filter(({ id }) => id !== CUSTOM);
-  return Buffer.concat([file.subarray(0, 8), ...needed.map(({ whole }) => whole)]);
+function without(file, isUnwanted) {
+  const wanted = sections(file).filter((section) => !isUnwanted(section));
+  return Buffer.concat([file.subarray(0, 8), ...wanted.map(({ whole }) => whole)]);
 }
+
+const isCustom = ({ id }) => id === CUSTOM;
+const isNames = (section) => isCustom(section) && new Reader(section.content).text() === "name";
+
+/** The file without its names and whatever else no engine needs. */
+export const stripped = (file) => without(file, isCustom);
 
 /** The file with these names of its functions, and no others. */
 export function renamed(file, names) {
@@ -63,7 +68,7 @@ export function renamed(file, names) {
   const entries = names.flatMap((name, index) => [number(importCount + index), text(name)]);
   const list = Buffer.concat([number(names.length), ...entries]);
   const content = Buffer.concat([text("name"), Buffer.of(FUNCTION_NAMES), number(list.length), list]);
-  return Buffer.concat([stripped(file), Buffer.of(CUSTOM), number(content.length), content]);
+  return Buffer.concat([without(file, isNames), Buffer.of(CUSTOM), number(content.length), content]);
 }
 
 function number(value) {
