@@ -1,25 +1,31 @@
 //! The attachments port over R2.
 
-use std::rc::Rc;
-
-use worker::Bucket;
+use js_sys::{Array, JsString, Promise};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
 
 use super::stream::describe;
 use crate::store::{AttachmentError, Attachments};
 
-/// An R2 binding.
-#[derive(Debug, Clone)]
-pub struct R2 {
-    bucket: Rc<Bucket>,
-}
+#[wasm_bindgen]
+extern "C" {
+    /// An R2 binding.
+    #[derive(Debug, Clone)]
+    pub type R2;
 
-impl R2 {
-    /// Takes a binding.
-    pub fn new(bucket: Bucket) -> Self {
-        Self {
-            bucket: Rc::new(bucket),
-        }
-    }
+    #[wasm_bindgen(method, catch, js_name = put)]
+    fn put_object(this: &R2, key: &str, value: &str) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(method, catch, js_name = get)]
+    fn get_object(this: &R2, key: &str) -> Result<Promise, JsValue>;
+
+    #[wasm_bindgen(method, catch, js_name = delete)]
+    fn delete_objects(this: &R2, keys: &Array) -> Result<Promise, JsValue>;
+
+    type Object;
+
+    #[wasm_bindgen(method, catch)]
+    fn text(this: &Object) -> Result<Promise, JsValue>;
 }
 
 impl Attachments for R2 {
@@ -28,24 +34,28 @@ impl Attachments for R2 {
     }
 
     async fn put(&self, key: &str, value: &str) -> Result<(), AttachmentError> {
-        let put = self.bucket.put(key, value.to_owned()).execute().await;
-        put.map(|_| ()).map_err(failed)
+        done(self.put_object(key, value)).await.map(|_| ())
     }
 
     async fn get(&self, key: &str) -> Result<Option<String>, AttachmentError> {
-        let object = self.bucket.get(key).execute().await.map_err(failed)?;
-        match object.as_ref().and_then(|object| object.body()) {
-            Some(body) => body.text().await.map(Some).map_err(failed),
-            None => Ok(None),
+        let object = done(self.get_object(key)).await?;
+        if object.is_null() {
+            return Ok(None);
         }
+        let text = done(object.unchecked_into::<Object>().text()).await?;
+        Ok(text.as_string())
     }
 
     async fn delete(&self, keys: &[String]) -> Result<(), AttachmentError> {
-        let keys = keys.iter().map(String::as_str).collect();
-        self.bucket.delete_multiple(keys).await.map_err(failed)
+        let keys: Array = keys.iter().map(|key| JsString::from(key.as_str())).collect();
+        done(self.delete_objects(&keys)).await.map(|_| ())
     }
 }
 
-fn failed(error: worker::Error) -> AttachmentError {
-    AttachmentError(describe(&error.into()))
+async fn done(begun: Result<Promise, JsValue>) -> Result<JsValue, AttachmentError> {
+    let ended = match begun {
+        Ok(promise) => JsFuture::from(promise).await,
+        Err(thrown) => Err(thrown),
+    };
+    ended.map_err(|thrown| AttachmentError(describe(&thrown)))
 }

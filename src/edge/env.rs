@@ -121,12 +121,12 @@ pub fn secret(env: &Env, name: &str) -> Option<Secret> {
 
 /// The database, if the deployment has one.
 pub fn database(env: &Env) -> Option<D1> {
-    d1(env, DATABASE_BINDING)
+    object(env, DATABASE_BINDING)
 }
 
 /// The bucket of attachments, if the deployment has one.
 pub fn attachments(env: &Env) -> Option<R2> {
-    env.bucket(ATTACHMENTS_BINDING).ok().map(R2::new)
+    object(env, ATTACHMENTS_BINDING)
 }
 
 /// The store of threads, if the deployment has a database.
@@ -138,10 +138,11 @@ pub fn store(env: &Env) -> Option<Store<D1, Option<R2>>> {
 /// The search index, if the deployment has one; it is of no use without the database it is of.
 pub fn search(env: &Env) -> Option<D1> {
     database(env)?;
-    d1(env, SEARCH_BINDING)
+    object(env, SEARCH_BINDING)
 }
 
-fn d1(env: &Env, name: &str) -> Option<D1> {
+/// A binding that is an object of the platform.
+fn object<T: JsCast>(env: &Env, name: &str) -> Option<T> {
     get(env, name)
         .filter(JsValue::is_object)
         .map(JsValue::unchecked_into)
