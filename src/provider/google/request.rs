@@ -75,29 +75,44 @@ struct Part<'a> {
     thought_signature: Option<&'a str>,
 }
 
+// Structs inside: serde flattens variants with members of their own by way of a tree.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(rename_all = "camelCase")]
 enum Said<'a> {
     Text(&'a str),
-    InlineData {
-        mime_type: String,
-        data: &'a str,
-    },
-    FileData {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        mime_type: Option<String>,
-        file_uri: &'a str,
-    },
-    FunctionCall {
-        id: &'a str,
-        name: &'a str,
-        args: Value,
-    },
-    FunctionResponse {
-        id: &'a str,
-        name: &'a str,
-        response: Value,
-    },
+    InlineData(InlineData<'a>),
+    FileData(FileData<'a>),
+    FunctionCall(FunctionCall<'a>),
+    FunctionResponse(FunctionResponse<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InlineData<'a> {
+    mime_type: String,
+    data: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FileData<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_type: Option<String>,
+    file_uri: &'a str,
+}
+
+#[derive(Serialize)]
+struct FunctionCall<'a> {
+    id: &'a str,
+    name: &'a str,
+    args: Value,
+}
+
+#[derive(Serialize)]
+struct FunctionResponse<'a> {
+    id: &'a str,
+    name: &'a str,
+    response: Value,
 }
 
 #[derive(Default, PartialEq, Serialize)]
@@ -226,7 +241,7 @@ fn answer<'a>(state: &'a Value, tool_calls: &'a [ModelToolCall]) -> Option<Vec<P
 
 /// The first call of an answer must have a signature; only it may have none of its own.
 fn signed(mut parts: Vec<Part<'_>>, abilities: Abilities) -> Vec<Part<'_>> {
-    let is_call = |part: &&mut Part<'_>| matches!(part.said, Said::FunctionCall { .. });
+    let is_call = |part: &&mut Part<'_>| matches!(part.said, Said::FunctionCall(_));
     if abilities.demands_signatures
         && let Some(call) = parts.iter_mut().find(is_call)
     {
@@ -236,22 +251,22 @@ fn signed(mut parts: Vec<Part<'_>>, abilities: Abilities) -> Vec<Part<'_>> {
 }
 
 fn function_call(call: &ModelToolCall) -> Part<'_> {
-    Said::FunctionCall {
+    Said::FunctionCall(FunctionCall {
         id: &call.id,
         name: &call.name,
         args: arguments_object(&call.arguments),
-    }
+    })
     .into()
 }
 
 /// The content stays a text: as JSON of Google's its big numbers would not survive.
 fn function_response(result: &ModelToolResult) -> Part<'_> {
     let key = if result.is_error { "error" } else { "output" };
-    Said::FunctionResponse {
+    Said::FunctionResponse(FunctionResponse {
         id: &result.tool_call_id,
         name: &result.name,
         response: json!({ key: result.content }),
-    }
+    })
     .into()
 }
 
@@ -298,23 +313,23 @@ fn file(media: &MediaPart, is_known: impl Fn(&str) -> bool) -> Option<Said<'_>> 
     } = &media.source
         && provider.as_deref() == Some("google")
     {
-        return Some(Said::FileData {
+        return Some(Said::FileData(FileData {
             mime_type: mime_type.as_deref().map(essence),
             file_uri: value,
-        });
+        }));
     }
     match media_bytes(&media.source)? {
-        MediaBytes::Base64 { mime_type, data } => Some(Said::InlineData {
+        MediaBytes::Base64 { mime_type, data } => Some(Said::InlineData(InlineData {
             mime_type: known(mime_type)?,
             data,
-        }),
-        MediaBytes::Address { url, mime_type } => Some(Said::FileData {
+        })),
+        MediaBytes::Address { url, mime_type } => Some(Said::FileData(FileData {
             mime_type: match mime_type {
                 Some(kind) => Some(known(kind)?),
                 None => None,
             },
             file_uri: url,
-        }),
+        })),
     }
 }
 
