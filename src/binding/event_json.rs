@@ -4,12 +4,13 @@ use serde_json::{Map, Value};
 
 use crate::protocol::event::{Event, EventKind, Outcome, RunErrorCode, RunFinished};
 use crate::protocol::id::{MessageId, RunId, ThreadId, ToolCallId};
+use crate::protocol::json;
 use crate::protocol::read;
 
 /// Reads an object that [`super::sse::encode_json`] wrote; `None` for any other.
 pub fn decode(json: &[u8]) -> Option<Event> {
     let json = str::from_utf8(json).ok()?;
-    let mut object = Members(serde_json::from_str(json).ok()?);
+    let mut object = Members(json::object(json)?);
     let name = object.text("type")?;
     let kind = EventKind::ALL.iter().find(|kind| kind.as_str() == name)?;
     Some(match kind {

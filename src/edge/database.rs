@@ -66,5 +66,17 @@ fn rows(result: &JsValue) -> Result<Vec<Row>, JsValue> {
         return Ok(Vec::new());
     }
     let text = String::from(JSON::stringify(&rows)?);
-    serde_json::from_str(&text).map_err(|error| error.to_string().into())
+    let rows = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let rows: Option<Vec<Row>> = match rows {
+        Value::Array(rows) => rows.into_iter().map(row).collect(),
+        _ => None,
+    };
+    rows.ok_or_else(|| "the rows are no objects".into())
+}
+
+fn row(row: Value) -> Option<Row> {
+    match row {
+        Value::Object(members) => Some(members),
+        _ => None,
+    }
 }

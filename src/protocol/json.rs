@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::json_cursor::plain_end;
 
@@ -48,6 +48,14 @@ pub fn parse(text: &str) -> Result<Value, JsonFault> {
         line: error.line(),
         column: error.column(),
     })
+}
+
+/// The object that a text is, as `serde_json` reads it; `None` = it is none.
+pub fn object(text: &str) -> Option<Map<String, Value>> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(members)) => Some(members),
+        Ok(_) | Err(_) => None,
+    }
 }
 
 /// Whether a text is nested deeper than this; `false` for one that is refused before that can be told.

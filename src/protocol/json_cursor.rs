@@ -69,7 +69,8 @@ pub fn unescaped(name: &[u8]) -> Option<String> {
     if plain_end(name, 0) == name.len() {
         return None;
     }
-    serde_json::from_slice(&[b"\"", name, b"\""].concat()).ok()
+    let name = str::from_utf8(name).ok()?;
+    serde_json::from_str(&format!("\"{name}\"")).ok()
 }
 
 /// Appends a text as JSON.

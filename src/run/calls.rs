@@ -11,6 +11,7 @@ use super::ports::{EventSink, Level, Log, Ports};
 use super::prompt;
 use crate::config::agents::FrontendTools;
 use crate::protocol::id::{ToolCallAddress, ToolCallId};
+use crate::protocol::json;
 use crate::protocol::tool::{ToolCall, ToolResult};
 use crate::protocol::tool_result;
 use crate::provider::{ModelMessage, codec};
@@ -55,7 +56,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
                 return (CallState::Hidden, Some(ToolResult::failure(&sentence)));
             }
         };
-        let Some(parsed) = parse_arguments(arguments) else {
+        let Some(parsed) = json::object(arguments) else {
             // ARGS must join to valid JSON, so such a call cannot be shown, whoever owns it.
             let fault = ToolResult::failure("The arguments are not a JSON object.");
             return (CallState::Hidden, Some(fault));
@@ -124,7 +125,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         };
         call.state = state.clone();
         if matches!(state, CallState::Upstream | CallState::Answered)
-            && parse_arguments(&call.arguments).is_none()
+            && json::object(&call.arguments).is_none()
         {
             // ARGS must join to valid JSON, and an upstream that runs such a call runs it without arguments.
             call.arguments = "{}".to_owned();
@@ -276,8 +277,4 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         self.emitter.begin_step()?;
         Ok(())
     }
-}
-
-fn parse_arguments(text: &str) -> Option<Map<String, Value>> {
-    serde_json::from_str(text).ok()
 }

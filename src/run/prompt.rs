@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use crate::config::AgentConfig;
 use crate::protocol::id::ToolCallId;
 use crate::protocol::input::RunAgentInput;
+use crate::protocol::json;
 use crate::protocol::message::{Content, ContentPart, Message, MessageBody, TextPart};
 use crate::protocol::tool::{ToolCall, ToolResult};
 use crate::protocol::tool_result;
@@ -143,9 +144,7 @@ pub fn newer_half(conversation: &[ModelMessage]) -> Vec<ModelMessage> {
 
 /// A call towards the model.
 pub fn model_call(call: &ToolCall) -> ModelToolCall {
-    let is_object =
-        serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&call.arguments).is_ok();
-    let arguments = if is_object {
+    let arguments = if json::object(&call.arguments).is_some() {
         call.arguments.clone()
     } else {
         "{}".to_owned()

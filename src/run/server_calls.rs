@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use futures::future::{Either, LocalBoxFuture, join_all, select};
 use futures::stream::{LocalBoxStream, StreamExt, iter};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Run;
 use super::answer::{AnsweredCall, CallState, ModelAnswer};
@@ -16,6 +16,7 @@ use super::mcp_lists::{McpListing, McpLists};
 use super::pace::{WaitFor, Waited};
 use super::ports::{Clock, EventSink, HttpClient, Level, Log, Ports};
 use crate::protocol::id::ToolCallId;
+use crate::protocol::json;
 use crate::protocol::tool::{Tool, ToolResult};
 use crate::tool::mcp::McpTool;
 use crate::tool::toolbox::{ServerTools, ToolBox, ToolOwner};
@@ -110,7 +111,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
 
     fn server_call(&self, call: &AnsweredCall) -> LocalBoxFuture<'a, (ToolCallId, ToolResult)> {
         let (id, ports) = (call.id.clone(), self.ports);
-        let arguments: Map<String, Value> = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let arguments = json::object(&call.arguments).unwrap_or_default();
         match self.toolbox.owner(&call.name) {
             Some(ToolOwner::Native(tool)) => {
                 let arguments = Value::Object(arguments);

@@ -15,6 +15,7 @@ use super::incoming::{digest, tool_call_id};
 use super::row::Fields;
 use super::{Database, Parameter, PersistentRun, Purge, Statement, Store, StoreError};
 use crate::protocol::message::Message;
+use crate::protocol::read;
 use crate::protocol::tree::json;
 
 /// Values up to this length stay in their row, in bytes: fetching them would cost more than it saves.
@@ -274,7 +275,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
     pub(super) async fn reattach(&self, messages: &mut [StoredMessage]) -> Result<(), StoreError> {
         for message in messages {
             let keys: Vec<String> = match &message.attachments {
-                Some(keys) => serde_json::from_str(keys).map_err(|_| StoreError::Corrupt("attachments"))?,
+                Some(keys) => read::from_text(keys).map_err(|_| StoreError::Corrupt("attachments"))?,
                 None => continue,
             };
             for keys in keys.chunks(READS_MAX) {

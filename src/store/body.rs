@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::row::Fields;
 use super::{Attachments, Database, Row, Statement, Store, StoreError};
+use crate::protocol::read;
 use crate::protocol::tree::json;
 
 /// Longest piece of a body, in UTF-8 bytes. A body is JSON text, so writing it into a JSON parameter at most doubles
@@ -102,7 +103,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
                 role: fields.text("role")?.to_owned(),
                 place: fields.integer("place")?,
                 created_at_ms: fields.integer("created_at_ms")?,
-                open_calls: serde_json::from_str(fields.text("open_calls")?)
+                open_calls: read::from_text(fields.text("open_calls")?)
                     .map_err(|_| StoreError::Corrupt("open_calls"))?,
                 attachments: fields.optional_text("attachments")?.map(str::to_owned),
                 body: fields.text("body")?.to_owned(),

@@ -1,5 +1,7 @@
 //! Where a page of threads goes on: the sort key and id of its last row, opaque to clients.
 
+use serde_json::Value;
+
 use crate::protocol::thread::ThreadOrder;
 use crate::protocol::tree::json;
 
@@ -25,11 +27,18 @@ impl Cursor {
     /// Reads [`Self::encode`].
     pub fn decode(text: &str) -> Option<Self> {
         let json = String::from_utf8(decode_base64url(text)?).ok()?;
-        let (order, at_ms, id): (String, u64, String) = serde_json::from_str(&json).ok()?;
-        let order = [ThreadOrder::UpdatedAt, ThreadOrder::CreatedAt]
-            .into_iter()
-            .find(|known| json!(known) == json!(order))?;
-        Some(Self { order, at_ms, id })
+        let parts: Value = serde_json::from_str(&json).ok()?;
+        let [order, at_ms, id] = parts.as_array()?.as_slice() else {
+            return None;
+        };
+        let order_of = |known: &ThreadOrder| json!(known) == *order;
+        Some(Self {
+            order: [ThreadOrder::UpdatedAt, ThreadOrder::CreatedAt]
+                .into_iter()
+                .find(order_of)?,
+            at_ms: at_ms.as_u64()?,
+            id: id.as_str()?.to_owned(),
+        })
     }
 }
 

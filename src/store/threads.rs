@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::cursor::Cursor;
 use super::row::Fields;
@@ -12,6 +12,7 @@ use super::search::{SearchHit, hits_parameter};
 use super::title::folded;
 use super::{Attachments, Database, Lookup, Parameter, Row, Statement, Store, StoreError};
 use crate::protocol::id::{ResourceId, RunId, ThreadId};
+use crate::protocol::json;
 use crate::protocol::thread::{
     NewThread, Page, PageStart, Thread, ThreadListRequest, ThreadOrder, ThreadPatch,
 };
@@ -405,8 +406,7 @@ fn lookup(row: Option<&Row>, caller: Option<&ResourceId>) -> Result<Lookup<Threa
 
 fn thread(row: &Row) -> Result<Thread, StoreError> {
     let fields = Fields(row);
-    let metadata: Map<String, Value> =
-        serde_json::from_str(fields.text("metadata")?).map_err(|_| StoreError::Corrupt("metadata"))?;
+    let metadata = json::object(fields.text("metadata")?).ok_or(StoreError::Corrupt("metadata"))?;
     Ok(Thread {
         id: fields.id("id", ThreadId::new)?,
         title: fields.optional_text("title")?.map(str::to_owned),

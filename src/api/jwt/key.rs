@@ -1,9 +1,10 @@
 //! Keys that check signatures: read from key sets and secrets, chosen for a token.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::api::jwt_rules::Algorithm;
 use crate::protocol::base64;
+use crate::protocol::json;
 use crate::protocol::tree::json;
 
 /// Most keys kept of a set.
@@ -50,7 +51,7 @@ impl KeySet {
     ///
     /// Shape: `{"keys": [JWK]}`. Source: RFC 7517, section 5.
     pub fn from_jwks(text: &str) -> Option<Self> {
-        let set: Map<String, Value> = serde_json::from_str(text).ok()?;
+        let set = json::object(text)?;
         let keys = set.get("keys")?.as_array()?;
         let public = keys.iter().filter_map(from_jwk).filter(|key| key.is_public());
         Some(Self(public.take(KEYS_MAX).collect()))
@@ -61,14 +62,14 @@ impl KeySet {
     pub fn from_secret(text: &str, allowed: &[Algorithm]) -> Option<Self> {
         let text = text.trim();
         let is_shared = allowed == [Algorithm::Hs256];
-        let keys = match serde_json::from_str::<Map<String, Value>>(text) {
-            Ok(object) => match object.get("keys").and_then(Value::as_array) {
+        let keys = match json::object(text) {
+            Some(object) => match object.get("keys").and_then(Value::as_array) {
                 Some(keys) => keys.iter().filter_map(from_jwk).collect(),
                 None => from_jwk(&Value::Object(object)).into_iter().collect(),
             },
-            Err(_) if text.starts_with("-----") => from_pem(text).into_iter().collect(),
-            Err(_) if is_shared => from_shared(text.as_bytes().to_vec()).into_iter().collect(),
-            Err(_) => Vec::new(),
+            None if text.starts_with("-----") => from_pem(text).into_iter().collect(),
+            None if is_shared => from_shared(text.as_bytes().to_vec()).into_iter().collect(),
+            None => Vec::new(),
         };
         let mut keys: Vec<VerificationKey> = keys;
         keys.retain(|key| key.is_public() != is_shared);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::TokenFault;
 use crate::api::jwt_rules::Algorithm;
-use crate::protocol::base64;
+use crate::protocol::{base64, json};
 
 /// Longest token, in bytes; headers end about there anyway.
 pub const TOKEN_MAX_BYTES: usize = 16 * 1024;
@@ -62,7 +62,7 @@ impl Token {
 fn object(part: &str) -> Result<Map<String, Value>, TokenFault> {
     let bytes = base64::decode_url(part).ok_or(TokenFault::Malformed)?;
     let text = str::from_utf8(&bytes).map_err(|_| TokenFault::Malformed)?;
-    serde_json::from_str(text).map_err(|_| TokenFault::Malformed)
+    json::object(text).ok_or(TokenFault::Malformed)
 }
 
 /// An access or identity token; a logout token, say, of the same issuer lets nobody in. Source: RFC 8725, section 3.11.

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::shape::{
     Kind, count, decimals, fits, fitted, format_sample, is_null, json_number, kind, merge, number_candidates,
@@ -275,8 +275,8 @@ impl Generator<'_> {
     /// The next number of the text if it fits, else the sample, else the first round number that fits.
     fn number(&mut self, schema: &Map<String, Value>, is_integer: bool, sample: Option<Value>) -> Value {
         let said = self.words.numbers().nth(self.numbers_used);
-        let said: Option<Number> = said.and_then(|text| serde_json::from_str(text).ok());
-        if let Some(number) = said {
+        let said = said.and_then(|text| serde_json::from_str(text).ok());
+        if let Some(Value::Number(number)) = said {
             let fits = number::double(&number).is_some_and(|number| fits(schema, is_integer, number));
             if fits {
                 self.numbers_used += 1;

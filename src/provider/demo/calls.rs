@@ -6,6 +6,7 @@ use super::arguments::generate_arguments;
 use super::script::Part;
 use super::words::{Words, name_words};
 use crate::platform::lower_case;
+use crate::protocol::json_cursor::JsonCursor;
 use crate::protocol::order::insert_in_order;
 use crate::protocol::tool::Tool;
 
@@ -188,8 +189,7 @@ fn calls(text: &str, words: &Words<'_>, mentions: &[Mention<'_>]) -> Vec<Part> {
 /// The first JSON object in the text, taken as it is: also one the tool's schema refuses.
 fn json_object(text: &str) -> Option<Value> {
     let object = text.get(text.find('{')?..)?;
-    let mut values = serde_json::Deserializer::from_str(object).into_iter::<Value>();
-    values.next().and_then(Result::ok)
+    JsonCursor::new(object).value().ok()
 }
 
 /// "call launch_rocket", "use the rocket tool".

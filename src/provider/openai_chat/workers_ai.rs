@@ -5,12 +5,13 @@
 //! two dialects, depending on the model: Chat Completions chunks, or `{"response", "tool_calls"}`. The decoder reads both.
 //! Source: Cloudflare, "Workers AI", "Workers Bindings" and "Function calling".
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::super::{
     HttpRequest, ModelCall, ModelDecoder, ModelRequest, ModelTarget, Provider, ProviderError, refusal,
 };
 use super::{OpenAiChat, request, stream};
+use crate::protocol::json;
 use crate::protocol::message::ContentPart;
 
 /// How a base address begins that is a binding of the Worker, not an address: the transport calls it by this name.
@@ -50,8 +51,8 @@ impl Provider for WorkersAi {
 /// The inputs of a model. The model is no part of them, a schema is given bare, and a text may not be `null`.
 fn inputs(target: &ModelTarget, request: &ModelRequest) -> Result<String, ProviderError> {
     let body = request::body(target, request)?;
-    let mut inputs: Map<String, Value> = serde_json::from_str(&body)
-        .map_err(|_| ProviderError::Configuration("its request cannot be written"))?;
+    let mut inputs =
+        json::object(&body).ok_or(ProviderError::Configuration("its request cannot be written"))?;
     inputs.shift_remove("model");
     inputs.shift_remove("stream_options");
     if let Some(top_k) = request.settings.top_k {
@@ -123,7 +124,7 @@ mod tests {
             },
             output_schema: Some(json!({ "type": "object" })),
             state: None,
-            unknown_props: Map::new(),
+            unknown_props: serde_json::Map::new(),
             run_id: RunId::new("run"),
             thread_id: ThreadId::new("thread"),
             kept_thread: None,
