@@ -1,5 +1,7 @@
 //! Nodes and a value -> violations.
 
+use std::fmt::{self, Write};
+
 use serde_json::{Map, Value};
 
 use super::decimal::Decimal;
@@ -430,12 +432,28 @@ fn none_of(allowed: &[Value], place: &Place<'_>) -> Violation {
 
 /// A value as JSON text of at most so many bytes; of a longer one no more is written.
 fn quoted(value: &Value, max_bytes: usize) -> Option<String> {
-    let mut room = vec![0; max_bytes];
-    let mut free = room.as_mut_slice();
-    serde_json::to_writer(&mut free, value).ok()?;
-    let free_bytes = free.len();
-    room.truncate(max_bytes - free_bytes);
-    String::from_utf8(room).ok()
+    let mut room = Room {
+        text: String::new(),
+        max_bytes,
+    };
+    write!(room, "{value}").ok()?;
+    Some(room.text)
+}
+
+/// A text that takes so many bytes, and no more.
+struct Room {
+    text: String,
+    max_bytes: usize,
+}
+
+impl fmt::Write for Room {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        if self.text.len() + more.len() > self.max_bytes {
+            return Err(fmt::Error);
+        }
+        self.text.push_str(more);
+        Ok(())
+    }
 }
 
 fn check_number(keyword: &NumberKeyword, number: &Decimal, place: &Place<'_>) -> Option<Violation> {
