@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::agents::{AgentConfig, AgentsFile};
 use super::check::{Fault, Place, check};
 use super::{ConfigError, table as providers};
-use crate::protocol::payload::Member;
-use crate::protocol::read::{self, Mismatch};
+use crate::protocol::read::{self, Closed, Mismatch};
+use crate::protocol::tree;
 
 /// The tables of the variables.
 pub(super) struct Overrides {
@@ -65,22 +64,23 @@ fn table<'a>(variable: &str, name: &str, value: &'a Value) -> Result<&'a Map<Str
 /// Puts the keys of a variable over the entries of a table of the file, or adds entries.
 // Apart: see `Config::from_vars`.
 #[inline(never)]
-fn overlay<T: Serialize + for<'a> Member<'a>>(
+fn overlay<T: for<'a> Closed<'a>>(
     variable: &str,
-    entries: &mut BTreeMap<String, T>,
+    entries: &mut BTreeMap<String, Box<T>>,
     overrides: &Map<String, Value>,
 ) -> Result<(), ConfigError> {
     for (name, keys) in overrides {
-        let mut merged = match entries.get(name).map(read::to_value) {
-            Some(Ok(Value::Object(members))) => members,
-            Some(Ok(_) | Err(_)) | None => Map::new(),
+        table(variable, name, keys)?;
+        let read = match entries.get_mut(name) {
+            Some(entry) => read::read_over(keys, &mut **entry),
+            None => read::from_value(keys).map(|entry| {
+                entries.insert(name.clone(), Box::new(entry));
+            }),
         };
-        merged.extend(table(variable, name, keys)?.clone());
-        let entry = read::from_value(&Value::Object(merged)).map_err(|error| {
+        read.map_err(|error| {
             let message = "has a key of the wrong form, an unknown key, or lacks one";
             ConfigError::new(format!("{variable}.{name}"), message, error.to_string())
         })?;
-        entries.insert(name.clone(), entry);
     }
     Ok(())
 }
@@ -108,17 +108,13 @@ fn added(id: &str, keys: &Map<String, Value>) -> Result<AgentConfig, ConfigError
 #[inline(never)]
 fn overridden(agent: &AgentConfig, id: &str, keys: &Map<String, Value>) -> Result<AgentConfig, ConfigError> {
     let mut agent = agent.clone();
-    let known = read::to_value(&agent).map_err(|error| unreadable(id, &error))?;
-    let mut merged = known.clone();
     for (key, value) in keys {
         let name = format!("AGENTS.{id}.{key}");
-        if known.get(key).is_none() {
+        if AgentConfig::MEMBERS.iter().all(|(known, _)| known != key) {
             return Err(ConfigError::new(name, "is not a key of an agent", value.clone()));
         }
-        if let Value::Object(members) = &mut merged {
-            members.insert(key.clone(), value.clone());
-        }
-        agent = read::from_value(&merged).map_err(|error| {
+        let member = tree::object(vec![(key, value.clone())]);
+        read::read_over(&member, &mut agent).map_err(|error| {
             let message = "has a value of the wrong form";
             ConfigError::new(name, message, format!("{error}: {value}"))
         })?;

@@ -51,9 +51,26 @@ fn tree(text: &str) -> Result<Value, Mismatch> {
     serde_json::from_str(text).map_err(|error| Mismatch(error.to_string()))
 }
 
+/// Reads members of a value over those that a type has; what it needs may be missing.
+///
+/// # Errors
+/// [`Mismatch`]
+pub fn read_over<T: for<'a> Closed<'a>>(value: &Value, place: &mut T) -> Result<(), Mismatch> {
+    let text = value.to_string();
+    let mut json = JsonCursor::new(&text);
+    let read = place.read_over(&mut json);
+    told(&text, &mut json, read)
+}
+
 fn read_to<'a>(text: &'a str, place: &mut dyn Member<'a>) -> Result<(), Mismatch> {
     let mut json = JsonCursor::new(text);
-    let Err(fault) = place.read(&mut json).and_then(|()| json.end()) else {
+    let read = place.read(&mut json);
+    told(text, &mut json, read)
+}
+
+/// How reading a text went, in words.
+fn told(text: &str, json: &mut JsonCursor<'_>, read: Result<(), CursorFault>) -> Result<(), Mismatch> {
+    let Err(fault) = read.and_then(|()| json.end()) else {
         return Ok(());
     };
     // Text that is no JSON is named by its place.
@@ -76,18 +93,65 @@ pub struct Shape {
     pub members: Members,
     /// Whether unknown members are refused.
     pub is_closed: bool,
+    /// Whether only some of the members are read.
+    pub is_part: bool,
+}
+
+/// A record that refuses unknown members.
+pub trait Closed<'a>: Member<'a> {
+    /// What its members are called.
+    const MEMBERS: Members;
+
+    /// Reads the members there are over its own.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    fn read_over(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault>;
 }
 
 /// Makes a type of named members readable from an object that has them all, but for those with a default:
 /// `record!(Part: "text" => text, "count" => count = 1);`. `record!(closed Part: ...)` refuses unknown members.
 macro_rules! record {
-    (closed $type:ident: $($members:tt)*) => {
-        $crate::protocol::read::record!(@impl true, $type: $($members)*);
+    (closed $type:ident: $($name:literal => $field:ident $(= $default:expr)?),* $(,)?) => {
+        impl<'a> $crate::protocol::payload::Member<'a> for $type {
+            fn blank() -> Self {
+                Self { $($field: $crate::protocol::read::record!(@blank $($default)?)),* }
+            }
+
+            fn read(
+                &mut self,
+                json: &mut $crate::protocol::json_cursor::JsonCursor<'a>,
+            ) -> Result<(), $crate::protocol::json_cursor::CursorFault> {
+                const SHAPE: $crate::protocol::read::Shape = $crate::protocol::read::Shape {
+                    of: concat!("struct ", stringify!($type)),
+                    members: <$type as $crate::protocol::read::Closed<'_>>::MEMBERS,
+                    is_closed: true,
+                    is_part: false,
+                };
+                *self = Self::blank();
+                $crate::protocol::read::read_record(json, &SHAPE, &mut [$(&mut self.$field),*])
+            }
+        }
+
+        impl<'a> $crate::protocol::read::Closed<'a> for $type {
+            const MEMBERS: $crate::protocol::read::Members =
+                &[$(($name, $crate::protocol::read::record!(@has $($default)?))),*];
+
+            fn read_over(
+                &mut self,
+                json: &mut $crate::protocol::json_cursor::JsonCursor<'a>,
+            ) -> Result<(), $crate::protocol::json_cursor::CursorFault> {
+                const SHAPE: $crate::protocol::read::Shape = $crate::protocol::read::Shape {
+                    of: concat!("struct ", stringify!($type)),
+                    members: <$type as $crate::protocol::read::Closed<'_>>::MEMBERS,
+                    is_closed: true,
+                    is_part: true,
+                };
+                $crate::protocol::read::read_record(json, &SHAPE, &mut [$(&mut self.$field),*])
+            }
+        }
     };
-    ($type:ident: $($members:tt)*) => {
-        $crate::protocol::read::record!(@impl false, $type: $($members)*);
-    };
-    (@impl $is_closed:literal, $type:ident: $($name:literal => $field:ident $(= $default:expr)?),* $(,)?) => {
+    ($type:ident: $($name:literal => $field:ident $(= $default:expr)?),* $(,)?) => {
         impl<'a> $crate::protocol::payload::Member<'a> for $type {
             fn blank() -> Self {
                 Self { $($field: $crate::protocol::read::record!(@blank $($default)?)),* }
@@ -100,7 +164,8 @@ macro_rules! record {
                 const SHAPE: $crate::protocol::read::Shape = $crate::protocol::read::Shape {
                     of: concat!("struct ", stringify!($type)),
                     members: &[$(($name, $crate::protocol::read::record!(@has $($default)?))),*],
-                    is_closed: $is_closed,
+                    is_closed: false,
+                    is_part: false,
                 };
                 $crate::protocol::read::read_record(json, &SHAPE, &mut [$(&mut self.$field),*])
             }
@@ -187,6 +252,7 @@ macro_rules! variants {
             of: concat!("struct variant ", stringify!($type), "::", stringify!($variant)),
             members: &[$(($name, $crate::protocol::read::record!(@has $($default)?))),*],
             is_closed: false,
+            is_part: false,
         };
         $(let mut $field = $crate::protocol::read::record!(@blank $($default)?);)*
         $crate::protocol::read::read_record($json, &SHAPE, &mut [$(&mut $field),*])?;
@@ -233,6 +299,9 @@ pub fn read_record<'a>(
             None => json.skip()?,
         }
         next = json.next_member(false)?;
+    }
+    if shape.is_part {
+        return Ok(());
     }
     for ((names, may_be_absent), index) in shape.members.iter().zip(0u64..) {
         if !may_be_absent && seen >> index & 1 == 0 {
@@ -377,6 +446,7 @@ impl<'a, T: Member<'a>> Member<'a> for BTreeMap<String, T> {
         let mut next = json
             .next_member(true)
             .map_err(|fault| mismatch(json, start, "a map", fault))?;
+        self.clear();
         while let Some(name) = next {
             let mut value = T::blank();
             value.read(json)?;
