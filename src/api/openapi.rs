@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::error::ErrorCode;
 use crate::protocol::event::RunErrorCode;
+use crate::protocol::json;
 use crate::protocol::tree::json;
 
 /// The hand-written part, without blanks.
@@ -20,7 +21,7 @@ const ERRORS: &str = "x-errors";
 /// # Errors
 /// Never for the embedded source: the build has read it.
 pub fn document(version: &str, prefix: &str) -> Result<String, serde_json::Error> {
-    let mut document: Value = serde_json::from_str(SOURCE)?;
+    let mut document = json::tree(SOURCE).unwrap_or_default();
     put(&mut document, "/info", "version", json!(version));
     let server = if prefix.is_empty() { "/" } else { prefix };
     put(&mut document, "", "servers", json!([{ "url": server }]));
@@ -35,7 +36,7 @@ pub fn document(version: &str, prefix: &str) -> Result<String, serde_json::Error
             }
         }
     }
-    Ok(document.to_string())
+    serde_json::to_string(&document)
 }
 
 fn put(document: &mut Value, pointer: &str, name: &str, value: Value) {

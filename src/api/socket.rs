@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::error::ApiError;
 use crate::protocol::decode::{Object, Report};
+use crate::protocol::json;
 use crate::protocol::tree::json;
 
 /// Close code of a socket whose run had its terminal event.
@@ -132,7 +133,7 @@ pub fn rejected(tool_call_id: Option<&str>, error: &ApiErrorBody) -> String {
         members.insert("toolCallId".to_owned(), json!(id));
     }
     members.insert("status".to_owned(), json!(error.status));
-    if let Ok(Value::Object(body)) = serde_json::from_str(&error.body) {
+    if let Some(body) = json::object(&error.body) {
         members.extend(body);
     }
     Value::Object(members).to_string()

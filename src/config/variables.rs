@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use serde_json::{Map, Value};
 
 use super::ConfigError;
+use crate::protocol::json;
 
 /// One variable a deployment may set, as README's table shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -337,9 +338,9 @@ impl Variables<'_> {
     fn json(&self, name: &'static str) -> Result<Option<Value>, ConfigError> {
         match self.given(name) {
             None => Ok(None),
-            Some(Value::String(text)) => serde_json::from_str(text)
+            Some(Value::String(text)) => json::tree(text)
                 .map(Some)
-                .map_err(|_| ConfigError::new(name, "must be JSON when it is a text", text.as_str())),
+                .ok_or_else(|| ConfigError::new(name, "must be JSON when it is a text", text.as_str())),
             Some(other) => Ok(Some(other.clone())),
         }
     }

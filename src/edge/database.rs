@@ -9,6 +9,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 use super::stream::describe;
+use crate::protocol::json;
 use crate::store::{Database, DatabaseError, Parameter, Row, Statement};
 
 #[wasm_bindgen]
@@ -66,9 +67,8 @@ fn rows(result: &JsValue) -> Result<Vec<Row>, JsValue> {
         return Ok(Vec::new());
     }
     let text = String::from(JSON::stringify(&rows)?);
-    let rows = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let rows: Option<Vec<Row>> = match rows {
-        Value::Array(rows) => rows.into_iter().map(row).collect(),
+    let rows: Option<Vec<Row>> = match json::tree(&text) {
+        Some(Value::Array(rows)) => rows.into_iter().map(row).collect(),
         _ => None,
     };
     rows.ok_or_else(|| "the rows are no objects".into())

@@ -18,6 +18,7 @@ use crate::api::error::ApiError;
 use crate::config::agents::Reasoning;
 use crate::config::server_tools::header_parts;
 use crate::config::{AgentConfig, Auth, Config, ConfigError, LogLevel, VARIABLES};
+use crate::protocol::json;
 use crate::provider::openai_chat::workers_ai::BINDING;
 use crate::provider::{ModelTarget, Secret};
 use crate::run::ports::{Level, Log};
@@ -105,7 +106,7 @@ fn value(env: &Env, name: &str) -> Option<Value> {
         return Some(Value::String(text));
     }
     let json = JSON::stringify(&value).ok()?.as_string()?;
-    serde_json::from_str(&json).ok()
+    json::tree(&json)
 }
 
 fn get(env: &Env, name: &str) -> Option<JsValue> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::json_cursor::plain_end;
+use super::json_cursor::{JsonCursor, plain_end};
 
 /// Deepest nesting accepted; the parser's own limit, checked first so that the answer can name it.
 pub const JSON_MAX_DEPTH: usize = 127;
@@ -44,17 +44,23 @@ pub fn parse(text: &str) -> Result<Value, JsonFault> {
         Escapes::Plain => Cow::Borrowed(text),
         Escapes::Units => heal_surrogates(text),
     };
-    serde_json::from_str(&healed).map_err(|error| JsonFault::Syntax {
-        line: error.line(),
-        column: error.column(),
+    let mut json = JsonCursor::new(&healed);
+    json.whole().map_err(|_| {
+        let (line, column) = json.place();
+        JsonFault::Syntax { line, column }
     })
+}
+
+/// The value that a text is, as `serde_json` reads it; `None` = it is none.
+pub fn tree(text: &str) -> Option<Value> {
+    JsonCursor::new(text).whole().ok()
 }
 
 /// The object that a text is, as `serde_json` reads it; `None` = it is none.
 pub fn object(text: &str) -> Option<Map<String, Value>> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(members)) => Some(members),
-        Ok(_) | Err(_) => None,
+    match tree(text) {
+        Some(Value::Object(members)) => Some(members),
+        Some(_) | None => None,
     }
 }
 

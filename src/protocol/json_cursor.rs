@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Number, Value};
 
 /// Containers within one another that typed reading enters; as many as `serde_json` does.
 const DEPTH_MAX: u8 = 127;
@@ -27,6 +27,8 @@ pub struct JsonCursor<'a> {
     text: &'a str,
     at: usize,
     depth: u8,
+    /// What stood not where reading ended: a mark, `\\` for an escape, a blank for a plain character, `0` for a digit.
+    missing: u8,
     /// What is wrong with the text, where more is known than a fault says; else empty.
     complaint: String,
 }
@@ -69,8 +71,53 @@ pub fn unescaped(name: &[u8]) -> Option<String> {
     if plain_end(name, 0) == name.len() {
         return None;
     }
-    let name = str::from_utf8(name).ok()?;
-    serde_json::from_str(&format!("\"{name}\"")).ok()
+    meant(std::str::from_utf8(name).ok()?)
+}
+
+/// What a text with escapes means, as it is written between its quotes; `None` = a half of a surrogate pair is alone.
+fn meant(written: &str) -> Option<String> {
+    let bytes = written.as_bytes();
+    let mut meant = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    loop {
+        let end = plain_end(bytes, at);
+        meant.extend_from_slice(bytes.get(at..end)?);
+        let Some(mark) = bytes.get(end + 1) else {
+            return String::from_utf8(meant).ok();
+        };
+        at = end + 2;
+        meant.push(match mark {
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'u' => {
+                let character = code_point(written, &mut at)?;
+                meant.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                continue;
+            }
+            itself => *itself,
+        });
+    }
+}
+
+fn code_point(written: &str, at: &mut usize) -> Option<char> {
+    let unit = code_unit(written, at)?;
+    if !(0xD800..0xDC00).contains(&unit) {
+        return char::from_u32(unit.into());
+    }
+    if written.get(*at..*at + 2)? != "\\u" {
+        return None;
+    }
+    *at += 2;
+    char::decode_utf16([unit, code_unit(written, at)?]).next()?.ok()
+}
+
+fn code_unit(written: &str, at: &mut usize) -> Option<u16> {
+    let digits = written.get(*at..*at + 4)?;
+    *at += 4;
+    u16::from_str_radix(digits, 16).ok()
 }
 
 /// Appends a text as JSON.
@@ -93,6 +140,7 @@ impl<'a> JsonCursor<'a> {
             text,
             at: 0,
             depth: 0,
+            missing: 0,
             complaint: String::new(),
         }
     }
@@ -193,11 +241,9 @@ impl<'a> JsonCursor<'a> {
             return Ok(Cow::Borrowed(text));
         }
         self.skip_text_rest()?;
-        let quoted = self.text.get(start..self.at).unwrap_or_default();
+        let written = self.text.get(start + 1..self.at - 1).unwrap_or_default();
         // Halves of surrogate pairs are left to fail.
-        serde_json::from_str(quoted)
-            .map(Cow::Owned)
-            .map_err(|_| CursorFault::Unexpected)
+        meant(written).map(Cow::Owned).ok_or(CursorFault::Unexpected)
     }
 
     /// Any value, as a tree.
@@ -205,7 +251,90 @@ impl<'a> JsonCursor<'a> {
     /// # Errors
     /// [`CursorFault`]
     pub fn value(&mut self) -> Result<Value, CursorFault> {
-        serde_json::from_str(self.raw()?).map_err(|_| CursorFault::Unexpected)
+        // A tree counts its own levels only.
+        let outer_depth = std::mem::take(&mut self.depth);
+        let value = self.branch();
+        self.depth = outer_depth;
+        value
+    }
+
+    /// The value that the text is, as a tree.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    pub fn whole(&mut self) -> Result<Value, CursorFault> {
+        let value = self.value()?;
+        self.end()?;
+        Ok(value)
+    }
+
+    fn branch(&mut self) -> Result<Value, CursorFault> {
+        match self.peek() {
+            b'"' => self.text().map(|text| Value::String(text.into_owned())),
+            b'{' => {
+                let mut members = Map::new();
+                while self.enter(members.is_empty(), b'{', b'}')? {
+                    let name = self.text()?.into_owned();
+                    self.peek();
+                    self.mark(b':')?;
+                    members.insert(name, self.branch()?);
+                }
+                Ok(Value::Object(members))
+            }
+            b'[' => {
+                let mut items = Vec::new();
+                while self.next_item(items.is_empty())? {
+                    items.push(self.branch()?);
+                }
+                Ok(Value::Array(items))
+            }
+            b't' => self.known("true", Value::Bool(true)),
+            b'f' => self.known("false", Value::Bool(false)),
+            b'n' => self.known("null", Value::Null),
+            b'-' | b'0'..=b'9' => {
+                let number: Result<Number, _> = self.raw()?.parse();
+                number.map(Value::Number).map_err(|_| CursorFault::Unexpected)
+            }
+            _ => Err(self.fault(0)),
+        }
+    }
+
+    /// A word that stands for a value; what differs is where reading ends.
+    fn known(&mut self, word: &str, value: Value) -> Result<Value, CursorFault> {
+        let read = self.word(word);
+        if read.is_err() {
+            let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+            let same = word.bytes().zip(rest).take_while(|(one, other)| one == *other);
+            self.at += same.count();
+        }
+        read.map(|()| value)
+    }
+
+    /// Where reading ended: the line, and the last byte that was looked at in it; both count from 1.
+    #[cold]
+    pub fn place(&self) -> (usize, usize) {
+        let end = self.text.len().min(self.at + 1);
+        let seen = self.text.as_bytes().get(..end).unwrap_or_default();
+        let lines = seen.split(|byte| *byte == b'\n');
+        lines.fold((0, 0), |(line, _), last| (line + 1, last.len()))
+    }
+
+    /// Why a text is no JSON, in the words of serde.
+    #[cold]
+    pub fn syntax(&self) -> String {
+        let words = match self.missing {
+            _ if self.at >= self.text.len() => "EOF while parsing a value",
+            b'"' => "key must be a string",
+            b':' => "expected `:`",
+            b'}' => "expected `,` or `}`",
+            b']' => "expected `,` or `]`",
+            b'\\' => "invalid escape",
+            b' ' => "control character (\\u0000-\\u001F) found while parsing a string",
+            b'0' => "invalid number",
+            _ => "expected value",
+        };
+        let (line, column) = self.place();
+        format!("{words} at line {line} column {column}")
     }
 
     /// Any value, as it is written.
@@ -331,7 +460,7 @@ impl<'a> JsonCursor<'a> {
     #[inline(always)]
     fn mark(&mut self, mark: u8) -> Result<(), CursorFault> {
         if self.byte() != mark {
-            return Err(self.fault());
+            return Err(self.fault(mark));
         }
         self.at += 1;
         Ok(())
@@ -339,7 +468,8 @@ impl<'a> JsonCursor<'a> {
 
     #[cold]
     #[inline(never)]
-    fn fault(&self) -> CursorFault {
+    fn fault(&mut self, missing: u8) -> CursorFault {
+        self.missing = missing;
         if self.at >= self.text.len() {
             CursorFault::Cut
         } else {
@@ -370,22 +500,26 @@ impl<'a> JsonCursor<'a> {
     fn skip_text_rest(&mut self) -> Result<(), CursorFault> {
         loop {
             self.skip_plain();
-            if self.byte() != b'\\' {
-                return self.mark(b'"');
+            match self.byte() {
+                b'"' => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                b'\\' => self.at += 1,
+                _ => return Err(self.fault(b' ')),
             }
-            self.at += 1;
             match self.byte() {
                 b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
                 b'u' => {
                     for _ in 0..4 {
                         self.at += 1;
                         if !self.byte().is_ascii_hexdigit() {
-                            return Err(self.fault());
+                            return Err(self.fault(b'\\'));
                         }
                     }
                     self.at += 1;
                 }
-                _ => return Err(self.fault()),
+                _ => return Err(self.fault(b'\\')),
             }
         }
     }
@@ -432,7 +566,7 @@ impl<'a> JsonCursor<'a> {
     /// At least one digit.
     fn skip_digits(&mut self) -> Result<(), CursorFault> {
         if !self.byte().is_ascii_digit() {
-            return Err(self.fault());
+            return Err(self.fault(b'0'));
         }
         while self.byte().is_ascii_digit() {
             self.at += 1;

@@ -46,6 +46,55 @@ fn what_is_json_is_told_as_serde_tells_it() {
     }
 }
 
+/// Each text, and each with one character changed, put in or followed by nothing.
+fn changed_texts() -> Vec<String> {
+    let mut changed: Vec<String> = TEXTS.iter().map(|text| (*text).to_owned()).collect();
+    for text in TEXTS {
+        for (at, whole) in text.char_indices() {
+            let (head, tail) = (&text[..at], &text[at + whole.len_utf8()..]);
+            changed.push(head.to_owned());
+            for other in "\"\\{}[],:0-.+eEutnd \n\u{1}é".chars() {
+                changed.push(format!("{head}{other}{tail}"));
+                changed.push(format!("{head}{other}{whole}{tail}"));
+            }
+        }
+    }
+    changed
+}
+
+#[test]
+fn trees_are_those_of_serde_and_faults_are_where_serde_sees_them() {
+    for text in changed_texts() {
+        let mut json = JsonCursor::new(&text);
+        let ours = json.whole();
+        match serde_json::from_str::<Value>(&text) {
+            Ok(tree) => assert_eq!(ours.map(|tree| tree.to_string()), Ok(tree.to_string()), "{text}"),
+            Err(fault) => {
+                let is_cut = ours == Err(CursorFault::Cut);
+                assert!(
+                    ours.is_err() && (is_cut == fault.is_eof() || text.contains("\\u")),
+                    "{text}"
+                );
+                // Of four digits that are no code unit, serde names the last, and this the first that is none.
+                if !fault.to_string().contains("escape") && !text.contains("\\u") {
+                    assert_eq!(json.place(), (fault.line(), fault.column()), "{text}: {fault}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tree_is_nested_as_deep_as_serde_allows() {
+    let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+    assert!(JsonCursor::new(&nested(127)).whole().is_ok());
+    assert!(JsonCursor::new(&nested(128)).whole().is_err());
+    let inside = format!("[{}]", nested(127));
+    let mut json = JsonCursor::new(&inside);
+    json.next_item(true).unwrap();
+    assert!(json.value().is_ok(), "a tree counts its own levels");
+}
+
 #[test]
 fn what_is_skipped_may_be_nested_as_deep_as_it_likes() {
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);

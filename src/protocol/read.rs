@@ -48,7 +48,8 @@ pub fn to_value<T: Serialize + ?Sized>(of: &T) -> Result<Value, Mismatch> {
 }
 
 fn tree(text: &str) -> Result<Value, Mismatch> {
-    serde_json::from_str(text).map_err(|error| Mismatch(error.to_string()))
+    let mut json = JsonCursor::new(text);
+    json.whole().map_err(|_| Mismatch(json.syntax()))
 }
 
 /// Reads members of a value over those that a type has; what it needs may be missing.

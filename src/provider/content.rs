@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use crate::protocol::forwarded_props::ModelSettings;
+use crate::protocol::json;
 use crate::protocol::message::{MediaPart, MediaSource};
 use crate::protocol::read;
 
@@ -47,10 +48,7 @@ pub fn file_name(media: &MediaPart) -> Option<&str> {
 
 /// Call arguments as the object they are; nothing, or what is no object, is `{}` (B033).
 pub fn arguments_object(arguments: &str) -> Value {
-    serde_json::from_str(arguments)
-        .ok()
-        .filter(Value::is_object)
-        .unwrap_or_else(|| Value::Object(Map::new()))
+    Value::Object(json::object(arguments).unwrap_or_default())
 }
 
 /// The schema of a tool's arguments as vendors take it: OpenAI refuses one that does not say it is an object's, and an

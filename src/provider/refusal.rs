@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::ProviderError;
 use crate::platform::parse_double;
+use crate::protocol::json;
 use crate::protocol::number;
 
 /// Longest detail for the log, in characters.
@@ -54,7 +55,7 @@ struct Report {
 impl Report {
     fn read(payload: &[u8]) -> Self {
         // A page of a proxy is no report and is never copied.
-        let Ok(value) = serde_json::from_str::<Value>(&String::from_utf8_lossy(payload)) else {
+        let Some(value) = json::tree(&String::from_utf8_lossy(payload)) else {
             return Self::default();
         };
         let value = value.get(0).unwrap_or(&value);

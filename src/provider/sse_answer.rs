@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
 use super::{ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES, refusal};
 use crate::binding::sse_decoder::{SseDecoder, SseFault};
 use crate::protocol::json::heal_surrogates;
+use crate::protocol::json_cursor::{CursorFault, JsonCursor};
 
 /// A payload that is not JSON of the wire format. At the end of the body it was cut: [`ProviderError::Truncated`].
 pub const NOT_A_PAYLOAD: ProviderError = ProviderError::Malformed("an event is not of this wire format");
@@ -167,10 +166,10 @@ fn take_healed<A: SseAnswer>(
 
 /// A body that is JSON instead of a stream is no answer: we asked for a stream.
 fn json_failure(body: &[u8]) -> ProviderError {
-    match serde_json::from_str::<Value>(&String::from_utf8_lossy(body)) {
+    match JsonCursor::new(&String::from_utf8_lossy(body)).whole() {
         Ok(value) if value.get(0).unwrap_or(&value).get("error").is_some() => refusal::in_stream(body),
-        Err(fault) if fault.is_eof() => ProviderError::Truncated,
-        Ok(_) | Err(_) => ProviderError::Malformed("the answer is not a stream"),
+        Err(CursorFault::Cut) => ProviderError::Truncated,
+        Ok(_) | Err(CursorFault::Unexpected) => ProviderError::Malformed("the answer is not a stream"),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Where a page of threads goes on: the sort key and id of its last row, opaque to clients.
 
-use serde_json::Value;
-
+use crate::protocol::json::tree;
 use crate::protocol::thread::ThreadOrder;
 use crate::protocol::tree::json;
 
@@ -27,7 +26,7 @@ impl Cursor {
     /// Reads [`Self::encode`].
     pub fn decode(text: &str) -> Option<Self> {
         let json = String::from_utf8(decode_base64url(text)?).ok()?;
-        let parts: Value = serde_json::from_str(&json).ok()?;
+        let parts = tree(&json)?;
         let [order, at_ms, id] = parts.as_array()?.as_slice() else {
             return None;
         };

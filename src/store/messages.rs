@@ -9,6 +9,7 @@ use super::mastra_form::{Results, mastra_rows};
 use super::row::Fields;
 use super::{Attachments, Database, Lookup, Parameter, Row, Statement, Store, StoreError};
 use crate::protocol::id::{ResourceId, ThreadId, ToolCallId};
+use crate::protocol::json;
 use crate::protocol::thread::{MessageForm, MessageListRequest, Page};
 use crate::protocol::tree::json;
 
@@ -235,7 +236,7 @@ const PLACE_MAX: u64 = 1 << 53;
 impl StoredMessage {
     /// The message as JSON, under the id it is stored by.
     pub(super) fn into_value(self) -> Result<Value, StoreError> {
-        let mut value: Value = serde_json::from_str(&self.body).map_err(|_| StoreError::Corrupt("body"))?;
+        let mut value = json::tree(&self.body).ok_or(StoreError::Corrupt("body"))?;
         match value.get_mut("id") {
             Some(id) => *id = Value::String(self.id),
             None => return Err(StoreError::Corrupt("body")),

@@ -14,6 +14,7 @@ use super::shape::{
 };
 use super::words::{Words, name_words};
 use crate::platform::lower_case;
+use crate::protocol::json;
 use crate::protocol::number;
 
 /// Deeper than this only what a schema requires is generated.
@@ -275,7 +276,7 @@ impl Generator<'_> {
     /// The next number of the text if it fits, else the sample, else the first round number that fits.
     fn number(&mut self, schema: &Map<String, Value>, is_integer: bool, sample: Option<Value>) -> Value {
         let said = self.words.numbers().nth(self.numbers_used);
-        let said = said.and_then(|text| serde_json::from_str(text).ok());
+        let said = said.and_then(json::tree);
         if let Some(Value::Number(number)) = said {
             let fits = number::double(&number).is_some_and(|number| fits(schema, is_integer, number));
             if fits {

@@ -177,7 +177,7 @@ pub(super) fn json_number(number: f64, decimals: Option<usize>) -> Option<Number
     } else {
         number
     };
-    serde_json::from_str(&number::text(exact)).ok()
+    number::text(exact).parse().ok()
 }
 
 pub(super) fn rounded(count: usize) -> f64 {

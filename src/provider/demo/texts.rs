@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::platform::upper_case;
+use crate::protocol::json;
 use crate::protocol::tool::Tool;
 use crate::provider::ModelToolResult;
 
@@ -80,7 +81,7 @@ pub(super) fn results(results: &[ModelToolResult]) -> String {
 }
 
 fn result(result: &ModelToolResult) -> String {
-    let value: Option<Value> = serde_json::from_str(&result.content).ok();
+    let value: Option<Value> = json::tree(&result.content);
     let member = |name: &str| {
         value
             .as_ref()

@@ -11,6 +11,7 @@ use super::super::upstream_ids::UpstreamIds;
 use super::super::{KeptThread, ModelMessage, ModelRequest, ModelToolCall, ModelToolResult, ProviderError};
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::id::{ResourceId, ThreadId};
+use crate::protocol::json;
 use crate::protocol::message::{ContentPart, MediaPart};
 use crate::protocol::tool::Tool;
 use crate::protocol::tree::json;
@@ -232,7 +233,7 @@ impl<'a> Assistant<'a> {
                 tool_call_id: ids.tool_call_id(index, &call.id).to_owned(),
                 tool_name: &call.name,
                 args: arguments_object(&call.arguments),
-                result: serde_json::from_str(content).unwrap_or_else(|_| content.into()),
+                result: json::tree(content).unwrap_or_else(|| content.into()),
             };
             self.parts.push(Part::ToolInvocation { tool_invocation });
         }
