@@ -50,6 +50,7 @@ test("a connection that stays broken is said, and mended by hand", async (contex
   await notice.getByText("The connection was lost").waitFor();
   line.mend();
   await notice.getByRole("button", { name: "Reconnect" }).click();
+  await notice.waitFor({ state: "hidden" });
   await visitor.idle();
   assert.equal((await visitor.turns())[1].split(" ").length, 40);
 });
