@@ -8,7 +8,7 @@ import { contents } from "./wasm.mjs";
 
 // What we want, and what stops the build: growth nobody decided on.
 const goalBytes = 400 * 1024;
-const limitBytes = 600 * 1024;
+const limitBytes = 500 * 1024;
 const files = ["index_bg.wasm", "index.js"];
 
 /** What may be thought away: what it is called, and its modules. */
@@ -86,7 +86,8 @@ function dataParts(data) {
   const readable = /[\n\t -~]{4,}/;
   return data
     .toString("latin1")
-    .split(/((?:\{"openapi":)?[\n\t -~]{4,})/)
+    .split(/(?=\{"openapi":)/)
+    .flatMap((part) => part.split(/([\n\t -~]{4,})/))
     .map((piece) => ({ group: readable.test(piece) ? kind(piece) : "tables and addresses", bytes: Buffer.from(piece, "latin1") }));
 }
 
