@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::protocol::event::{Event, EventKind, PROTOCOL_VERSION, RunFinished};
-use crate::protocol::json_cursor::write_text;
+use crate::protocol::json_text::write_text;
 
 /// The comment sent while nothing else is. Source: contract 2.4.
 pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";

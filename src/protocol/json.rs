@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::json_cursor::{JsonCursor, plain_end};
+use super::json_cursor::JsonCursor;
+use super::json_text::plain_end;
 
 /// Deepest nesting accepted; the parser's own limit, checked first so that the answer can name it.
 pub const JSON_MAX_DEPTH: usize = 127;

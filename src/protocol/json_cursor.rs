@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Number, Value};
 
+use super::json_text::{meant, plain_end};
+
 /// Containers within one another that typed reading enters; as many as `serde_json` does.
 const DEPTH_MAX: u8 = 127;
 
@@ -37,100 +39,6 @@ pub struct JsonCursor<'a> {
 pub fn is_json(text: &str) -> bool {
     let mut json = JsonCursor::new(text);
     json.skip().and_then(|()| json.end()).is_ok()
-}
-
-/// Where the bytes end that stand for themselves within a JSON text: before a quote, a backslash or a control character.
-pub fn plain_end(bytes: &[u8], start: usize) -> usize {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    // Sets the highest bit of a byte that is below `limit`, and perhaps of bytes behind that one.
-    const fn below(word: u64, limit: u8) -> u64 {
-        word.wrapping_sub(ONES * limit as u64) & !word
-    }
-    let mut at = start;
-    // Eight bytes at a time.
-    while let Some(eight) = bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()) {
-        let word = u64::from_le_bytes(eight);
-        let quotes = below(word ^ (ONES * b'"' as u64), 1);
-        let backslashes = below(word ^ (ONES * b'\\' as u64), 1);
-        let found = (quotes | backslashes | below(word, b' ')) & (ONES << 7);
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    while let Some(byte) = bytes.get(at)
-        && !matches!(byte, b'"' | b'\\' | ..b' ')
-    {
-        at += 1;
-    }
-    at
-}
-
-/// The name that is meant by one with escapes, as it is written between its quotes; `None` = as it is written.
-pub fn unescaped(name: &[u8]) -> Option<String> {
-    if plain_end(name, 0) == name.len() {
-        return None;
-    }
-    meant(std::str::from_utf8(name).ok()?)
-}
-
-/// What a text with escapes means, as it is written between its quotes; `None` = a half of a surrogate pair is alone.
-fn meant(written: &str) -> Option<String> {
-    let bytes = written.as_bytes();
-    let mut meant = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    loop {
-        let end = plain_end(bytes, at);
-        meant.extend_from_slice(bytes.get(at..end)?);
-        let Some(mark) = bytes.get(end + 1) else {
-            return String::from_utf8(meant).ok();
-        };
-        at = end + 2;
-        meant.push(match mark {
-            b'b' => 8,
-            b'f' => 12,
-            b'n' => b'\n',
-            b'r' => b'\r',
-            b't' => b'\t',
-            b'u' => {
-                let character = code_point(written, &mut at)?;
-                meant.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                continue;
-            }
-            itself => *itself,
-        });
-    }
-}
-
-fn code_point(written: &str, at: &mut usize) -> Option<char> {
-    let unit = code_unit(written, at)?;
-    if !(0xD800..0xDC00).contains(&unit) {
-        return char::from_u32(unit.into());
-    }
-    if written.get(*at..*at + 2)? != "\\u" {
-        return None;
-    }
-    *at += 2;
-    char::decode_utf16([unit, code_unit(written, at)?]).next()?.ok()
-}
-
-fn code_unit(written: &str, at: &mut usize) -> Option<u16> {
-    let digits = written.get(*at..*at + 4)?;
-    *at += 4;
-    u16::from_str_radix(digits, 16).ok()
-}
-
-/// Appends a text as JSON.
-pub fn write_text(text: &str, out: &mut Vec<u8>) {
-    let bytes = text.as_bytes();
-    if plain_end(bytes, 0) == bytes.len() {
-        out.push(b'"');
-        out.extend_from_slice(bytes);
-        out.push(b'"');
-    } else {
-        // Writing to memory cannot fail.
-        let _ = serde_json::to_writer(out, text);
-    }
 }
 
 impl<'a> JsonCursor<'a> {

@@ -13,6 +13,7 @@ mod input_decode;
 mod input_tests;
 pub mod json;
 pub mod json_cursor;
+pub mod json_text;
 pub mod lifecycle;
 pub mod message;
 mod message_decode;

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::json_cursor::{CursorFault, JsonCursor, unescaped};
+use super::json_cursor::{CursorFault, JsonCursor};
+use super::json_text::unescaped;
 
 /// What can stand at a member of an object.
 pub trait Member<'a> {

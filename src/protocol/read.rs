@@ -11,7 +11,8 @@ use std::str::FromStr;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::json_cursor::{CursorFault, JsonCursor, unescaped};
+use super::json_cursor::{CursorFault, JsonCursor};
+use super::json_text::unescaped;
 use super::payload::{Member, mismatch, text};
 use crate::platform::parse_double;
 
@@ -98,6 +99,14 @@ pub struct Shape {
     pub is_part: bool,
 }
 
+impl Shape {
+    /// Refuses, as it is compiled, more members than are told apart.
+    pub const fn checked(self) -> Self {
+        assert!(self.members.len() <= u64::BITS as usize);
+        self
+    }
+}
+
 /// A record that refuses unknown members.
 pub trait Closed<'a>: Member<'a> {
     /// What its members are called.
@@ -128,7 +137,7 @@ macro_rules! record {
                     members: <$type as $crate::protocol::read::Closed<'_>>::MEMBERS,
                     is_closed: true,
                     is_part: false,
-                };
+                }.checked();
                 *self = Self::blank();
                 $crate::protocol::read::read_record(json, &SHAPE, &mut [$(&mut self.$field),*])
             }
@@ -147,7 +156,7 @@ macro_rules! record {
                     members: <$type as $crate::protocol::read::Closed<'_>>::MEMBERS,
                     is_closed: true,
                     is_part: true,
-                };
+                }.checked();
                 $crate::protocol::read::read_record(json, &SHAPE, &mut [$(&mut self.$field),*])
             }
         }
@@ -167,7 +176,7 @@ macro_rules! record {
                     members: &[$(($name, $crate::protocol::read::record!(@has $($default)?))),*],
                     is_closed: false,
                     is_part: false,
-                };
+                }.checked();
                 $crate::protocol::read::read_record(json, &SHAPE, &mut [$(&mut self.$field),*])
             }
         }
@@ -254,7 +263,7 @@ macro_rules! variants {
             members: &[$(($name, $crate::protocol::read::record!(@has $($default)?))),*],
             is_closed: false,
             is_part: false,
-        };
+        }.checked();
         $(let mut $field = $crate::protocol::read::record!(@blank $($default)?);)*
         $crate::protocol::read::read_record($json, &SHAPE, &mut [$(&mut $field),*])?;
         Self::$variant { $($field),* }
