@@ -123,29 +123,11 @@ pub trait Closed<'a>: Member<'a> {
 /// `record!(Part: "text" => text, "count" => count = 1);`. `record!(closed Part: ...)` refuses unknown members.
 macro_rules! record {
     (closed $type:ident: $($name:literal => $field:ident $(= $default:expr)?),* $(,)?) => {
-        impl<'a> $crate::protocol::payload::Member<'a> for $type {
-            fn blank() -> Self {
-                Self { $($field: $crate::protocol::read::record!(@blank $($default)?)),* }
-            }
-
-            fn read(
-                &mut self,
-                json: &mut $crate::protocol::json_cursor::JsonCursor<'a>,
-            ) -> Result<(), $crate::protocol::json_cursor::CursorFault> {
-                const SHAPE: $crate::protocol::read::Shape = $crate::protocol::read::Shape {
-                    of: concat!("struct ", stringify!($type)),
-                    members: <$type as $crate::protocol::read::Closed<'_>>::MEMBERS,
-                    is_closed: true,
-                    is_part: false,
-                }.checked();
-                *self = Self::blank();
-                $crate::protocol::read::read_record(json, &SHAPE, &mut [$(&mut self.$field),*])
-            }
-        }
+        $crate::protocol::read::record!(@member $type, true: $($name => $field $(= $default)?),*);
 
         impl<'a> $crate::protocol::read::Closed<'a> for $type {
             const MEMBERS: $crate::protocol::read::Members =
-                &[$(($name, $crate::protocol::read::record!(@has $($default)?))),*];
+                $crate::protocol::read::record!(@names $($name $(= $default)?),*);
 
             fn read_over(
                 &mut self,
@@ -162,6 +144,9 @@ macro_rules! record {
         }
     };
     ($type:ident: $($name:literal => $field:ident $(= $default:expr)?),* $(,)?) => {
+        $crate::protocol::read::record!(@member $type, false: $($name => $field $(= $default)?),*);
+    };
+    (@member $type:ident, $is_closed:literal: $($name:literal => $field:ident $(= $default:expr)?),*) => {
         impl<'a> $crate::protocol::payload::Member<'a> for $type {
             fn blank() -> Self {
                 Self { $($field: $crate::protocol::read::record!(@blank $($default)?)),* }
@@ -173,13 +158,20 @@ macro_rules! record {
             ) -> Result<(), $crate::protocol::json_cursor::CursorFault> {
                 const SHAPE: $crate::protocol::read::Shape = $crate::protocol::read::Shape {
                     of: concat!("struct ", stringify!($type)),
-                    members: &[$(($name, $crate::protocol::read::record!(@has $($default)?))),*],
-                    is_closed: false,
+                    members: $crate::protocol::read::record!(@names $($name $(= $default)?),*),
+                    is_closed: $is_closed,
                     is_part: false,
                 }.checked();
+                // Others are read to a blank place only.
+                if $is_closed {
+                    *self = Self::blank();
+                }
                 $crate::protocol::read::read_record(json, &SHAPE, &mut [$(&mut self.$field),*])
             }
         }
+    };
+    (@names $($name:literal $(= $default:expr)?),*) => {
+        &[$(($name, $crate::protocol::read::record!(@has $($default)?))),*]
     };
     (@blank) => { $crate::protocol::payload::Member::blank() };
     (@blank $default:expr) => { $default };
@@ -260,7 +252,7 @@ macro_rules! variants {
     }) => {{
         const SHAPE: $crate::protocol::read::Shape = $crate::protocol::read::Shape {
             of: concat!("struct variant ", stringify!($type), "::", stringify!($variant)),
-            members: &[$(($name, $crate::protocol::read::record!(@has $($default)?))),*],
+            members: $crate::protocol::read::record!(@names $($name $(= $default)?),*),
             is_closed: false,
             is_part: false,
         }.checked();
@@ -475,7 +467,7 @@ impl<'a, T: Member<'a> + Hash + Eq> Member<'a> for HashSet<T> {
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
         let mut items: Vec<T> = Vec::new();
         items.read(json)?;
-        self.extend(items);
+        *self = items.into_iter().collect();
         Ok(())
     }
 }
