@@ -6,13 +6,14 @@
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fail, isInstalled, namedWasm, root, run, wasmBindgen, which, workerBuild } from "./tools.mjs";
+import { cargoHome, fail, isInstalled, namedWasm, root, run, wasmBindgen, which, workerBuild } from "./tools.mjs";
 import { places } from "./function-order.mjs";
+import { trimmed } from "./glue.mjs";
 import { contents, renamed, stripped } from "./wasm.mjs";
 
 const isForTests = process.argv.includes("--test-commands");
 const folder = isForTests ? "build-test" : "build";
-const inputs = ["src", "build.rs", "agents.toml", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json", "scripts/build.mjs", "scripts/function-order.mjs", "scripts/tools.mjs", "scripts/wasm.mjs"];
+const inputs = ["src", "build.rs", "agents.toml", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json", "scripts/build.mjs", "scripts/function-order.mjs", "scripts/glue.mjs", "scripts/tools.mjs", "scripts/wasm.mjs"];
 const wasm = join(folder, "index_bg.wasm");
 const outputs = [join(root, folder, "index.js"), join(root, wasm), ...(isForTests ? [] : [namedWasm])];
 const stamp = join(root, folder, ".inputs.sha256");
@@ -62,6 +63,14 @@ function refuseUnwantedCode() {
   if (/test[-_]commands/.test(names)) fail("the wasm carries the commands of the tests.");
 }
 
+/** Without what the Worker has no use for between wasm and JavaScript. */
+function trim(indexFile, wasmFile) {
+  const { index, wasm: bytes } = trimmed(readFileSync(indexFile, "utf8"), readFileSync(wasmFile));
+  writeFileSync(indexFile, index);
+  writeFileSync(wasmFile, bytes);
+  run("wasm-opt", [wasmFile, "--debuginfo", "--remove-unused-module-elements", "--output", wasmFile]);
+}
+
 /** The functions in the order in which they compress best: wasm-opt sorts them by names that say their place. */
 function reorder(file) {
   const bodies = contents(readFileSync(file)).functions.map(({ bytes }) => bytes);
@@ -70,14 +79,16 @@ function reorder(file) {
   run("wasm-opt", [file, "--debuginfo", "--reorder-functions-by-name", "--output", file]);
 }
 
+// Full names say what a generic function is made for. What a panic says its place is does not tell who built the Worker.
+const compilerFlags = ["-Csymbol-mangling-version=v0", `--remap-path-prefix=${join(cargoHome, "registry", "src", "/")}=`];
+
 function build() {
   if (isForTests) {
     const cargoOptions = [".", "--features", "test-commands"];
     return run("worker-build", ["--dev", "--out-dir", folder, ...cargoOptions], toolAddresses());
   }
-  // These names say what a generic function is made for; legacy ones do not.
-  const namesInFull = { CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS: "-C symbol-mangling-version=v0" };
-  run("worker-build", ["--release"], { ...toolAddresses(), ...namesInFull });
+  run("worker-build", ["--release"], { ...toolAddresses(), CARGO_ENCODED_RUSTFLAGS: compilerFlags.join("\x1f") });
+  trim(join(root, folder, "index.js"), join(root, wasm));
   refuseUnwantedCode();
   // worker-build keeps the function names, a third of the size.
   mkdirSync(dirname(namedWasm), { recursive: true });

@@ -9,10 +9,11 @@ import { fileURLToPath } from "node:url";
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-const cargoBin = join(process.env.CARGO_HOME ?? join(homedir(), ".cargo"), "bin");
+/** Where cargo keeps its tools and the crates it fetched. */
+export const cargoHome = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
 
 /** Node 22 and wrangler come from `node_modules`, the Rust tools from cargo's own folder. */
-export const path = [join(root, "node_modules", ".bin"), cargoBin, process.env.PATH].join(delimiter);
+export const path = [join(root, "node_modules", ".bin"), join(cargoHome, "bin"), process.env.PATH].join(delimiter);
 
 /** The released wasm with the names of its functions, which the shipped one has not. */
 export const namedWasm = join(root, "target", "named.wasm");

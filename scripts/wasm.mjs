@@ -2,6 +2,7 @@
 
 const CUSTOM = 0;
 const IMPORT = 2;
+const EXPORT = 7;
 const CODE = 10;
 const DATA = 11;
 
@@ -90,7 +91,7 @@ export function contents(file) {
   for (const { id, content } of sections(file)) {
     const reader = new Reader(content);
     if (id === CUSTOM && reader.text() === "name") readNames(reader, names);
-    if (id === IMPORT) importCount = functionImports(reader);
+    if (id === IMPORT) importCount = imports(content).filter(({ kind }) => kind === FUNCTION).length;
     if (id === CODE) for (let left = reader.number(); left > 0; left--) bodies.push(reader.take(reader.number()));
     if (id === DATA) data = content;
   }
@@ -110,19 +111,56 @@ function readNames(reader, names) {
   }
 }
 
-/** How many functions are imported: those are numbered first. */
-function functionImports(reader) {
-  let count = 0;
-  for (let left = reader.number(); left > 0; left--) {
-    reader.text();
-    reader.text();
+const FUNCTION = 0;
+
+/** The entries of the section of imports, `[{ module, name, kind, type }]`, the type in bytes that begin with the kind. */
+function imports(content) {
+  const reader = new Reader(content);
+  return Array.from({ length: reader.number() }, () => {
+    const [module, name, start] = [reader.text(), reader.text(), reader.at];
     const [kind] = reader.take(1);
     // A function, a table, a memory, a global, an exception's tag.
-    if (kind === 0) count += 1;
     if (kind === 1 || kind === 3) reader.take(1);
     if ((kind === 1 || kind === 2) && reader.number() & 1) reader.number();
     if (kind === 3 || kind === 4) reader.take(1);
     if (kind !== 3) reader.number();
-  }
-  return count;
+    return { module, name, kind, type: content.subarray(start, reader.at) };
+  });
+}
+
+/** The entries of the section of exports, `[{ name, target }]`, the target in bytes. */
+function exports(content) {
+  const reader = new Reader(content);
+  return Array.from({ length: reader.number() }, () => {
+    const [name, start] = [reader.text(), reader.at];
+    reader.take(1);
+    reader.number();
+    return { name, target: content.subarray(start, reader.at) };
+  });
+}
+
+const partOf = (file, wanted) => sections(file).find(({ id }) => id === wanted)?.content ?? Buffer.of(0);
+
+export const importNames = (file) => imports(partOf(file, IMPORT)).map(({ name }) => name);
+export const exportNames = (file) => exports(partOf(file, EXPORT)).map(({ name }) => name);
+
+/** The file with new names of what it imports and exports, by the old ones. An export without a new one is none any more. */
+export function reconnected(file, imported, exported) {
+  const all = sections(file).map(({ id, content, whole }) => {
+    if (id === IMPORT) {
+      return section(id, imports(content).map(({ module, name, type }) => [text(module), text(imported.get(name) ?? name), type]));
+    }
+    if (id === EXPORT) {
+      const kept = exports(content).filter(({ name }) => exported.has(name));
+      return section(id, kept.map(({ name, target }) => [text(exported.get(name)), target]));
+    }
+    return whole;
+  });
+  return Buffer.concat([file.subarray(0, 8), ...all]);
+}
+
+/** A section that is a list. */
+function section(id, entries) {
+  const content = Buffer.concat([number(entries.length), ...entries.flat()]);
+  return Buffer.concat([Buffer.of(id), number(content.length), content]);
 }
