@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 pub use agents::{AgentConfig, AgentsFile};
 pub use auth::{Auth, BearerToken, GatewayProof, GatewayRules, TokenOwner};
 pub use server_tools::{HttpToolConfig, McpServerConfig};
-pub use variables::{VARIABLES, Variable, VariableKind};
+pub use variables::{VARIABLE_NAMES, VARIABLES, Variable, VariableKind};
 
 use crate::protocol::id::{AgentId, ID_MAX_BYTES};
 use crate::protocol::json::JSON_MAX_DEPTH;

@@ -39,7 +39,7 @@ pub enum VariableKind {
     Table,
 }
 
-/// Every variable. The edge reads exactly these from its environment.
+/// Every variable.
 pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "PREFIX",
@@ -231,6 +231,19 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "Longest attachment (base64) of a run that may be stored, without an `ATTACHMENTS` bucket; longer ones are 413.",
     },
 ];
+
+/// What they are called. The edge reads exactly these from its environment, and what README says of them stays out of it.
+pub const VARIABLE_NAMES: [&str; VARIABLES.len()] = names();
+
+const fn names() -> [&'static str; VARIABLES.len()] {
+    let mut names = [""; VARIABLES.len()];
+    let (mut places, mut variables): (&mut [&str], _) = (&mut names, VARIABLES);
+    while let ([place, next_places @ ..], [variable, next_variables @ ..]) = (places, variables) {
+        *place = variable.name;
+        (places, variables) = (next_places, next_variables);
+    }
+    names
+}
 
 /// The variables of one deployment. Absent, `null` and undefined are the default.
 #[derive(Debug, Clone, Copy)]

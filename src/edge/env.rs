@@ -17,7 +17,7 @@ use crate::api::cors::CorsOrigins;
 use crate::api::error::ApiError;
 use crate::config::agents::Reasoning;
 use crate::config::server_tools::header_parts;
-use crate::config::{AgentConfig, Auth, Config, ConfigError, LogLevel, VARIABLES};
+use crate::config::{AgentConfig, Auth, Config, ConfigError, LogLevel, VARIABLE_NAMES};
 use crate::protocol::json;
 use crate::provider::openai_chat::workers_ai::BINDING;
 use crate::provider::{ModelTarget, Secret};
@@ -94,9 +94,9 @@ pub fn take_notes() -> Vec<LogLine> {
 
 /// Every variable that is set, as the JSON it is or as text.
 fn variables(env: &Env) -> Map<String, Value> {
-    let named = VARIABLES
-        .iter()
-        .filter_map(|variable| Some((variable.name.to_owned(), value(env, variable.name)?)));
+    let named = VARIABLE_NAMES
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), value(env, name)?)));
     named.collect()
 }
 
