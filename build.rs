@@ -14,6 +14,8 @@ mod agents;
 mod check;
 #[path = "src/config/check_tools.rs"]
 mod check_tools;
+#[path = "src/protocol/named.rs"]
+mod named;
 #[path = "src/config/server_tools.rs"]
 mod server_tools;
 #[path = "src/provider/table.rs"]

@@ -51,13 +51,14 @@ function toolAddresses() {
 
 /**
  * Heavy code that comes along with the `worker` crate must stay unused, so must the standard library's tables of letters
- * and numbers (`src/platform.rs`), and what tests break runs with must not be there; needs the names of the wasm's
+ * and numbers (`src/platform.rs`), its trees (`src/protocol/named.rs`) and serde_json's writers
+ * (`src/protocol/json_writer.rs`), and what tests break runs with must not be there; needs the names of the wasm's
  * functions.
  */
 function refuseUnwantedCode() {
   const names = contents(readFileSync(join(root, wasm))).functions.map(({ name }) => name).join("\n");
   if (!names.includes("io_bridge::")) fail("the wasm has no names to look at.");
-  const unwanted = ["url::parser", "idna::", "tokio::runtime", "chrono::format", "conversions::to_lower", "conversions::to_upper", "::dec2flt", "::flt2dec"];
+  const unwanted = ["url::parser", "idna::", "tokio::runtime", "chrono::format", "conversions::to_lower", "conversions::to_upper", "::dec2flt", "::flt2dec", "collections::btree", "WriterFormatter"];
   const found = unwanted.filter((name) => names.includes(name));
   if (found.length > 0) fail(`the wasm carries ${found.join(", ")}: use the platform's own.`);
   if (/test[-_]commands/.test(names)) fail("the wasm carries the commands of the tests.");

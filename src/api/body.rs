@@ -7,6 +7,7 @@ use crate::protocol::decode::{Object, Report};
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::forwarded_props_decode::decode_resource_id;
 use crate::protocol::id::{ResourceId, ThreadId};
+use crate::protocol::json;
 use crate::protocol::thread::{NewThread, ThreadPatch};
 
 /// Longest title, in characters. Source: contract 4.
@@ -184,7 +185,7 @@ fn optional_title(object: &mut Object<'_>, report: &mut Report) -> Option<String
 
 fn optional_metadata(object: &mut Object<'_>, report: &mut Report) -> Option<Map<String, Value>> {
     let metadata = object.take_some("metadata")?;
-    let bytes = metadata.to_string().len();
+    let bytes = json::text(&metadata).len();
     match metadata {
         Value::Object(metadata) if bytes <= METADATA_MAX_BYTES => return Some(metadata),
         Value::Object(_) => report.issue(object.path("metadata"), "must be at most 65536 bytes of JSON"),

@@ -8,6 +8,7 @@ pub use super::error_code::ErrorCode;
 use crate::protocol::decode::{InputError, Issue};
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::id::ThreadId;
+use crate::protocol::json;
 use crate::protocol::json::JSON_MAX_VALUE_COUNT;
 use crate::protocol::tree::json;
 
@@ -98,7 +99,7 @@ impl ApiError {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), value.clone())),
         );
-        Value::Object(body).to_string()
+        json::text(&body)
     }
 
     /// The headers this error adds to an answer, names in lower case.

@@ -17,10 +17,7 @@ const SOURCE: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
 const ERRORS: &str = "x-errors";
 
 /// The description of a deployment: its version, and its prefix as the address of the server.
-///
-/// # Errors
-/// Never for the embedded source: the build has read it.
-pub fn document(version: &str, prefix: &str) -> Result<String, serde_json::Error> {
+pub fn document(version: &str, prefix: &str) -> String {
     let mut document = json::tree(SOURCE).unwrap_or_default();
     put(&mut document, "/info", "version", json!(version));
     let server = if prefix.is_empty() { "/" } else { prefix };
@@ -36,7 +33,7 @@ pub fn document(version: &str, prefix: &str) -> Result<String, serde_json::Error
             }
         }
     }
-    serde_json::to_string(&document)
+    json::text(&document)
 }
 
 fn put(document: &mut Value, pointer: &str, name: &str, value: Value) {

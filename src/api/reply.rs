@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::protocol::agent::Agent;
 use crate::protocol::event::PROTOCOL_VERSION;
 use crate::protocol::id::{RunId, ThreadId, ToolCallId};
+use crate::protocol::json;
 use crate::protocol::thread::{ListShape, MessageListRequest, Page, PageStart, Thread, ThreadListRequest};
 use crate::protocol::time::iso_8601;
 use crate::protocol::tree::json;
@@ -17,14 +18,13 @@ pub const PROTOCOL: &str = "io.intelligence/agent-protocol";
 
 /// What `GET <prefix>` says: `{"name","version","protocol","protocolVersion","conformanceLevel"}`. Source: contract 9.
 pub fn service(name: &str, version: &str, conformance_level: u8) -> String {
-    json!({
+    json::text(&json!({
         "name": name,
         "version": version,
         "protocol": PROTOCOL,
         "protocolVersion": PROTOCOL_VERSION,
         "conformanceLevel": conformance_level,
-    })
-    .to_string()
+    }))
 }
 
 /// Health: `{"status","checks"?}`, `checks` as `{"database","search","object","agents":{"<id>"}}`, each a word.
@@ -34,7 +34,7 @@ pub fn health(status: &str, checks: Option<Value>) -> String {
     if let Some(checks) = checks {
         body.insert("checks".to_owned(), checks);
     }
-    Value::Object(body).to_string()
+    json::text(&body)
 }
 
 /// One thread; `activeRuns` only when there are some (contract 8).
@@ -45,7 +45,7 @@ pub fn thread(thread: &Thread, active_runs: &[RunId]) -> String {
     if !active_runs.is_empty() {
         members.insert("activeRuns".to_owned(), json!(active_runs));
     }
-    Value::Object(members).to_string()
+    json::text(&members)
 }
 
 /// A page of threads: `{"threads","total","page","perPage","hasMore","nextCursor"?}`, or a bare array (D18).
@@ -69,7 +69,7 @@ pub fn found_thread_list(
     };
     let threads: Value = page.items.iter().map(thread).collect();
     let offset = match (shape, &request.start) {
-        (ListShape::Array, _) => return threads.to_string(),
+        (ListShape::Array, _) => return json::text(&threads),
         (ListShape::Object, PageStart::Offset(offset)) => *offset,
         (ListShape::Object, PageStart::Cursor(_)) => 0,
     };
@@ -83,20 +83,14 @@ pub fn found_thread_list(
     if let (Some(cursor), Some(members)) = (&page.next_cursor, list.as_object_mut()) {
         members.insert("nextCursor".to_owned(), json!(cursor));
     }
-    list.to_string()
+    json::text(&list)
 }
 
 /// A page of messages: `{"messages","total","page","perPage","hasMore"}`, whatever the list shape: one shipped UI shows
 /// an empty chat without the envelope. Source: contract 4.
-///
-/// # Errors
-/// When a row cannot be written as JSON.
-pub fn message_list<R: Serialize>(
-    page: &Page<R>,
-    request: &MessageListRequest,
-) -> Result<String, serde_json::Error> {
+pub fn message_list<R: Serialize>(page: &Page<R>, request: &MessageListRequest) -> String {
     // Rows may hold megabytes: they are written once, never built as a tree.
-    serde_json::to_string(&MessageList {
+    json::text(&MessageList {
         messages: &page.items,
         total: page.total,
         page: page_number(request.offset, request.limit),
@@ -121,7 +115,7 @@ fn page_number(offset: u64, limit: u32) -> u64 {
 
 /// The beginning of an export: `{"thread":{...},"messages":[`; [`thread_export_part`]s and [`THREAD_EXPORT_END`] follow.
 pub fn thread_export_start(thread: &Thread) -> String {
-    let thread = Value::Object(thread_members(thread));
+    let thread = json::text(&thread_members(thread));
     format!("{{\"thread\":{thread},\"messages\":[")
 }
 
@@ -132,7 +126,7 @@ pub fn thread_export_part(messages: &[Value], is_first: bool) -> String {
         if index > 0 || !is_first {
             text.push(',');
         }
-        text.push_str(&message.to_string());
+        text.push_str(&json::text(message));
     }
     text
 }
@@ -142,37 +136,31 @@ pub const THREAD_EXPORT_END: &str = "]}";
 
 /// What an erasure has done: `{"success":true,"complete"}`; when it is not complete, the same request goes on.
 pub fn owner_erased(is_complete: bool) -> String {
-    json!({"success": true, "complete": is_complete}).to_string()
+    json::text(&json!({"success": true, "complete": is_complete}))
 }
 
 /// All agents, the default first: `{"agents"}`, or a bare array (D18).
-///
-/// # Errors
-/// When an agent cannot be written as JSON.
-pub fn agent_list(agents: &[Agent], shape: ListShape) -> Result<String, serde_json::Error> {
-    let list = serde_json::to_string(agents)?;
-    Ok(match shape {
+pub fn agent_list(agents: &[Agent], shape: ListShape) -> String {
+    let list = json::text(agents);
+    match shape {
         ListShape::Array => list,
         ListShape::Object => format!("{{\"agents\":{list}}}"),
-    })
+    }
 }
 
 /// One agent. Source: contract 5.
-///
-/// # Errors
-/// When it cannot be written as JSON.
-pub fn agent(agent: &Agent) -> Result<String, serde_json::Error> {
-    serde_json::to_string(agent)
+pub fn agent(agent: &Agent) -> String {
+    json::text(agent)
 }
 
 /// A result was taken: `{"success":true,"runId","toolCallId"}`. Source: contract 3.
 pub fn result_taken(run_id: &RunId, tool_call_id: &ToolCallId) -> String {
-    json!({ "success": true, "runId": run_id, "toolCallId": tool_call_id }).to_string()
+    json::text(&json!({ "success": true, "runId": run_id, "toolCallId": tool_call_id }))
 }
 
 /// A thread is gone: `{"success":true,"result":"Thread deleted"}`. Source: contract 4.
 pub fn thread_deleted() -> String {
-    json!({ "success": true, "result": "Thread deleted" }).to_string()
+    json::text(&json!({ "success": true, "result": "Thread deleted" }))
 }
 
 fn thread_members(thread: &Thread) -> Map<String, Value> {
@@ -294,7 +282,7 @@ mod tests {
             next_cursor: None,
         };
         assert_eq!(
-            message_list(&page, &asked).unwrap(),
+            message_list(&page, &asked),
             r#"{"messages":[{"id":"1"},{"id":"2"}],"total":9,"page":1,"perPage":2,"hasMore":true}"#
         );
     }
@@ -310,16 +298,13 @@ mod tests {
             capabilities: json!({"transport": {"streaming": true}}),
         };
         let text = r#"{"id":"io","name":"Io","provider":"demo","modelId":"demo-1","capabilities":{"transport":{"streaming":true}}}"#;
-        assert_eq!(agent(&io).unwrap(), text);
+        assert_eq!(agent(&io), text);
         let agents = [io];
         assert_eq!(
-            agent_list(&agents, ListShape::Object).unwrap(),
+            agent_list(&agents, ListShape::Object),
             format!(r#"{{"agents":[{text}]}}"#)
         );
-        assert_eq!(
-            agent_list(&agents, ListShape::Array).unwrap(),
-            format!("[{text}]")
-        );
+        assert_eq!(agent_list(&agents, ListShape::Array), format!("[{text}]"));
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl ResultFrame {
         }
         let members = ["result", "error", "isError"].into_iter();
         let members = members.filter_map(|name| Some((name.to_owned(), object.take(name)?)));
-        let body = Value::Object(members.collect()).to_string();
+        let body = json::text(&members.collect::<Map<_, _>>());
         let body = report.finish(body).map(|(body, _)| body);
         Self {
             tool_call_id,
@@ -136,7 +136,7 @@ pub fn rejected(tool_call_id: Option<&str>, error: &ApiErrorBody) -> String {
     if let Some(body) = json::object(&error.body) {
         members.extend(body);
     }
-    Value::Object(members).to_string()
+    json::text(&members)
 }
 
 #[cfg(test)]

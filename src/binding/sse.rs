@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use crate::protocol::event::{Event, EventKind, PROTOCOL_VERSION, RunFinished};
+use crate::protocol::json;
 use crate::protocol::json_text::write_text;
 
 /// The comment sent while nothing else is. Source: contract 2.4.
@@ -132,8 +133,7 @@ fn member(out: &mut Vec<u8>, key: &str, text: &str) {
 
 fn json_member<T: Serialize + ?Sized>(out: &mut Vec<u8>, key: &str, member: &T) {
     out.extend_from_slice(key.as_bytes());
-    // Writing to memory cannot fail, and no type here refuses to be serialised.
-    let _ = serde_json::to_writer(out, member);
+    json::write(member, out);
 }
 
 #[cfg(test)]

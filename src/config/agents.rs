@@ -1,10 +1,9 @@
 //! `agents.toml` as types. The build script compiles this file too, so its paths start at `super`, where both have
-//! `server_tools` and `table`.
-
-use std::collections::BTreeMap;
+//! `named`, `server_tools` and `table`.
 
 use serde::{Deserialize, Serialize};
 
+use super::named::Named;
 use super::server_tools::{HttpToolConfig, McpServerConfig};
 use super::table::ProviderEntry;
 
@@ -16,10 +15,10 @@ pub struct AgentsFile {
     pub agents: Vec<AgentConfig>,
     /// HTTP tools by name.
     #[serde(default)]
-    pub tools: BTreeMap<String, Box<HttpToolConfig>>,
+    pub tools: Named<Box<HttpToolConfig>>,
     /// MCP servers by name.
     #[serde(default)]
-    pub mcp: BTreeMap<String, Box<McpServerConfig>>,
+    pub mcp: Named<Box<McpServerConfig>>,
 }
 
 /// One agent. Times are milliseconds.
@@ -52,10 +51,10 @@ pub struct AgentConfig {
     /// Headers of every request to the upstream, each in the place of one of ours; `${NAME}` in a value stands for the
     /// secret of that name.
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
+    pub headers: Named<String>,
     /// Pairs added to the query of every request to the upstream.
     #[serde(default)]
-    pub query: BTreeMap<String, String>,
+    pub query: Named<String>,
     /// System text.
     #[serde(default)]
     pub instructions: String,

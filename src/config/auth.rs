@@ -7,6 +7,7 @@ use super::check::is_secret_name;
 use super::variables::Variables;
 use crate::api::jwt_rules::{Algorithm, JwtRules, KeySource};
 use crate::protocol::id::{ResourceId, check_addressable_id};
+use crate::protocol::json;
 use crate::protocol::json_cursor::{CursorFault, JsonCursor};
 use crate::protocol::payload::Member;
 use crate::protocol::read::{self, record};
@@ -178,7 +179,7 @@ fn members<T: for<'a> Member<'a>>(table: Map<String, Value>) -> Result<T, Config
     let table = Value::Object(table);
     read::from_value(&table).map_err(|error| {
         let message = "must have the keys of its mode, each of its form";
-        ConfigError::new("AUTH", message, format!("{error}: {table}"))
+        ConfigError::new("AUTH", message, format!("{error}: {}", json::text(&table)))
     })
 }
 

@@ -1,10 +1,9 @@
 //! What must hold of `agents.toml` beyond its types. The build script compiles this file too, so its paths start at
 //! `super`, where both have `agents`, `server_tools`, `check_tools`, `table`, `tool_names` and `tool_template`.
 
-use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use serde_json::Value;
+use serde_json::Number;
 
 use super::agents::{AgentConfig, AgentsFile, Memory, ModelSettingsConfig};
 use super::check_tools::{check_headers, check_http_tool, check_mcp_server};
@@ -40,7 +39,7 @@ pub(super) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// Every mistake: the agents in their order, then the tools, then the MCP servers.
 pub fn check(file: &AgentsFile) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let mut names = BTreeSet::new();
+    let mut names = Vec::new();
     for (index, agent) in file.agents.iter().enumerate() {
         let mut report = reporter(&mut faults, Place::Agent(index));
         check_names(agent, &mut names, &mut report);
@@ -50,11 +49,11 @@ pub fn check(file: &AgentsFile) -> Vec<Fault> {
         check_model_settings(&agent.model_settings, &mut report);
         check_boundary(agent, &mut report);
     }
-    for (name, tool) in &file.tools {
+    for (name, tool) in file.tools.iter() {
         let mut report = reporter(&mut faults, Place::Tool(name.clone()));
         check_http_tool(name, tool, &mut report);
     }
-    for (name, server) in &file.mcp {
+    for (name, server) in file.mcp.iter() {
         let mut report = reporter(&mut faults, Place::Mcp(name.clone()));
         check_mcp_server(name, server, &mut report);
     }
@@ -74,7 +73,7 @@ fn reporter(faults: &mut Vec<Fault>, place: Place) -> impl FnMut(&'static str, S
 
 fn check_names<'a>(
     agent: &'a AgentConfig,
-    names: &mut BTreeSet<&'a str>,
+    names: &mut Vec<&'a str>,
     report: &mut impl FnMut(&'static str, String, String),
 ) {
     let ids = std::iter::once(("id", &agent.id)).chain(agent.aliases.iter().map(|alias| ("aliases", alias)));
@@ -85,12 +84,14 @@ fn check_names<'a>(
                 "must be 1 to 128 letters, digits, `-`, `_` or `.`".to_owned(),
                 id.clone(),
             );
-        } else if !names.insert(id) {
+        } else if names.contains(&id.as_str()) {
             report(
                 key,
                 "is already the id or an alias of an agent".to_owned(),
                 id.clone(),
             );
+        } else {
+            names.push(id);
         }
     }
     if let Some(name) = &agent.name
@@ -134,7 +135,7 @@ fn check_upstream(agent: &AgentConfig, report: &mut impl FnMut(&'static str, Str
         );
     }
     check_headers(&agent.headers, report);
-    if agent.query.contains_key("") {
+    if agent.query.get("").is_some() {
         report("query", "must not have an empty name".to_owned(), String::new());
     }
 }
@@ -145,18 +146,19 @@ fn check_tools(
     report: &mut impl FnMut(&'static str, String, String),
 ) {
     let native = NATIVE_TOOL_NAMES.iter().copied();
-    let tools: Vec<&str> = native.chain(file.tools.keys().map(String::as_str)).collect();
-    let servers: Vec<&str> = file.mcp.keys().map(String::as_str).collect();
+    let tools: Vec<&str> = native
+        .chain(file.tools.iter().map(|(name, _)| name.as_str()))
+        .collect();
+    let servers: Vec<&str> = file.mcp.iter().map(|(name, _)| name.as_str()).collect();
     for (key, kind, named, known) in [
         ("tools", "server tools", &agent.tools, tools),
         ("mcp", "MCP servers", &agent.mcp, servers),
     ] {
-        let mut seen = BTreeSet::new();
-        for name in named {
+        for (index, name) in named.iter().enumerate() {
             if !known.contains(&name.as_str()) {
                 let message = format!("must name {kind}; there are: {}", known.join(", "));
                 report(key, message, name.clone());
-            } else if !seen.insert(name) {
+            } else if named.iter().take(index).any(|earlier| earlier == name) {
                 report(key, "must not name one twice".to_owned(), name.clone());
             }
         }
@@ -237,7 +239,7 @@ fn check_model_settings(
         if let Some(value) = value
             && !(f64::from(least)..=f64::from(most)).contains(&value)
         {
-            let given = Value::from(value).to_string();
+            let given = Number::from_f64(value).map_or_else(String::new, |number| number.to_string());
             let message = format!("must be from {least} to {most}");
             report(key, message, given.trim_end_matches(".0").to_owned());
         }

@@ -1,8 +1,7 @@
 //! What must hold of the server tools beyond their types. The build script compiles this file too.
 
-use std::collections::BTreeMap;
-
 use super::check::{DAY_MS, is_base_url, is_secret_name};
+use super::named::Named;
 use super::server_tools::{HttpToolConfig, McpServerConfig, header_parts};
 use super::tool_names::NATIVE_TOOL_NAMES;
 use super::tool_template::{Part, parts};
@@ -100,8 +99,8 @@ pub(super) fn check_mcp_server(name: &str, server: &McpServerConfig, report: Rep
     check_limits(server.timeout_ms, server.result_max_bytes, report);
 }
 
-pub(super) fn check_headers(headers: &BTreeMap<String, String>, report: Report<'_>) {
-    for (name, value) in headers {
+pub(super) fn check_headers(headers: &Named<String>, report: Report<'_>) {
+    for (name, value) in headers.iter() {
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         if name.is_empty() || !name.chars().all(is_token) {
             report(

@@ -59,8 +59,8 @@ fn without_variables_everything_has_its_default() {
                 attachment_max_bytes: 4_194_304,
             },
             agents: config.agents.clone(),
-            tools: BTreeMap::new(),
-            mcp: BTreeMap::new(),
+            tools: Named::new(),
+            mcp: Named::new(),
         }
     );
     assert_eq!(ids(&config), ["one", "two"]);

@@ -1,12 +1,12 @@
 //! `agents.toml` under the variables `AGENTS`, `TOOLS` and `MCP_SERVERS`.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value};
 
 use super::agents::{AgentConfig, AgentsFile};
 use super::check::{Fault, Place, check};
+use super::named::Named;
 use super::{ConfigError, table as providers};
+use crate::protocol::json;
 use crate::protocol::read::{self, Closed, Mismatch};
 use crate::protocol::tree;
 
@@ -66,7 +66,7 @@ fn table<'a>(variable: &str, name: &str, value: &'a Value) -> Result<&'a Map<Str
 #[inline(never)]
 fn overlay<T: for<'a> Closed<'a>>(
     variable: &str,
-    entries: &mut BTreeMap<String, Box<T>>,
+    entries: &mut Named<Box<T>>,
     overrides: &Map<String, Value>,
 ) -> Result<(), ConfigError> {
     for (name, keys) in overrides {
@@ -116,7 +116,7 @@ fn overridden(agent: &AgentConfig, id: &str, keys: &Map<String, Value>) -> Resul
         let member = tree::object(vec![(key, value.clone())]);
         read::read_over(&member, &mut agent).map_err(|error| {
             let message = "has a value of the wrong form";
-            ConfigError::new(name, message, format!("{error}: {value}"))
+            ConfigError::new(name, message, format!("{error}: {}", json::text(value)))
         })?;
     }
     if agent.id == id {

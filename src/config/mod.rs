@@ -13,7 +13,6 @@ mod read;
 pub mod server_tools;
 mod variables;
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
@@ -24,7 +23,8 @@ pub use server_tools::{HttpToolConfig, McpServerConfig};
 pub use variables::{VARIABLE_NAMES, VARIABLES, Variable, VariableKind};
 
 use crate::protocol::id::{AgentId, ID_MAX_BYTES};
-use crate::protocol::json::JSON_MAX_DEPTH;
+use crate::protocol::json::{self, JSON_MAX_DEPTH};
+use crate::protocol::named::{self, Named};
 pub use crate::protocol::thread::ListShape;
 use crate::protocol::thread::MessageForm;
 use crate::provider::table;
@@ -52,11 +52,15 @@ impl ConfigError {
         Self {
             key: key.into(),
             message: message.into(),
-            detail: match value.into() {
-                Value::String(text) => text,
-                other => other.to_string(),
-            },
+            detail: detail(value.into()),
         }
+    }
+}
+
+fn detail(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => json::text(&other),
     }
 }
 
@@ -85,8 +89,8 @@ pub struct Config {
     /// What a request may weigh.
     pub limits: Limits,
     agents: Vec<Rc<AgentConfig>>,
-    tools: BTreeMap<String, Box<HttpToolConfig>>,
-    mcp: BTreeMap<String, Box<McpServerConfig>>,
+    tools: Named<Box<HttpToolConfig>>,
+    mcp: Named<Box<McpServerConfig>>,
 }
 
 /// How grave a log line must be to be written, in rising order.
@@ -236,16 +240,13 @@ impl Config {
 
     /// The HTTP tools an agent has, with their names.
     pub fn http_tools(&self, agent: &AgentConfig) -> Vec<(&str, &HttpToolConfig)> {
-        let named = agent
-            .tools
-            .iter()
-            .filter_map(|name| self.tools.get_key_value(name));
+        let named = agent.tools.iter().filter_map(|name| self.tools.get(name));
         named.map(|(name, tool)| (name.as_str(), &**tool)).collect()
     }
 
     /// The MCP servers an agent has, with their names.
     pub fn mcp_servers(&self, agent: &AgentConfig) -> Vec<(&str, &McpServerConfig)> {
-        let named = agent.mcp.iter().filter_map(|name| self.mcp.get_key_value(name));
+        let named = agent.mcp.iter().filter_map(|name| self.mcp.get(name));
         named.map(|(name, server)| (name.as_str(), &**server)).collect()
     }
 

@@ -1,9 +1,8 @@
 //! `agents.toml` and what is put over it as the Worker reads them, from JSON: the same members and defaults as the build
 //! script reads from the file, by the types' own attributes. A test holds the two together.
 
-use std::collections::BTreeMap;
-
 use super::agents::*;
+use super::named::Named;
 use super::server_tools::{self, HttpMethod, HttpToolConfig, McpServerConfig};
 use super::table::{self, ProviderEntry, Wire};
 use crate::protocol::json_cursor::{CursorFault, JsonCursor};
@@ -12,8 +11,8 @@ use crate::protocol::read::{record, words};
 
 record!(closed AgentsFile:
     "agents" => agents,
-    "tools" => tools = BTreeMap::new(),
-    "mcp" => mcp = BTreeMap::new(),
+    "tools" => tools = Named::new(),
+    "mcp" => mcp = Named::new(),
 );
 
 record!(closed AgentConfig:
@@ -25,8 +24,8 @@ record!(closed AgentConfig:
     "model" => model = String::new(),
     "baseUrl" => base_url = None,
     "apiKeySecret" => api_key_secret = None,
-    "headers" => headers = BTreeMap::new(),
-    "query" => query = BTreeMap::new(),
+    "headers" => headers = Named::new(),
+    "query" => query = Named::new(),
     "instructions" => instructions = String::new(),
     "modelSettings" => model_settings = ModelSettingsConfig::default(),
     "modelSettingsMax" => model_settings_max = ModelSettingsConfig::default(),
@@ -71,7 +70,7 @@ record!(closed HttpToolConfig:
     "url" => url,
     "parameters" => parameters = None,
     "method" => method = HttpMethod::default(),
-    "headers" => headers = BTreeMap::new(),
+    "headers" => headers = Named::new(),
     "idempotent" => idempotent = server_tools::default_true(),
     "timeoutMs" => timeout_ms = server_tools::default_timeout_ms(),
     "resultMaxBytes" => result_max_bytes = server_tools::default_result_max_bytes(),
@@ -80,7 +79,7 @@ record!(closed HttpToolConfig:
 
 record!(closed McpServerConfig:
     "url" => url,
-    "headers" => headers = BTreeMap::new(),
+    "headers" => headers = Named::new(),
     "allow" => allow = Vec::new(),
     "deny" => deny = Vec::new(),
     "prefix" => prefix = String::new(),

@@ -1,8 +1,8 @@
 //! `[tools.<name>]` and `[mcp.<name>]` of `agents.toml` as types. The build script compiles this file too.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
+
+use super::named::Named;
 
 /// A server tool that is one HTTP request. Times are milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct HttpToolConfig {
     pub method: HttpMethod,
     /// Headers; `${NAME}` in a value stands for the secret of that name.
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
+    pub headers: Named<String>,
     /// Whether a call may be made again when a reset left it unanswered. Source: contract 8.
     #[serde(default = "default_true")]
     pub idempotent: bool,
@@ -60,7 +60,7 @@ pub struct McpServerConfig {
     pub url: String,
     /// Headers; `${NAME}` in a value stands for the secret of that name.
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
+    pub headers: Named<String>,
     /// Its tools that are offered; empty = all.
     #[serde(default)]
     pub allow: Vec<String>,

@@ -58,7 +58,7 @@ fn parameters(statements: &[Statement]) -> String {
         Parameter::Null => Value::Null,
     };
     let of_one = |statement: &Statement| statement.parameters.iter().map(value).collect::<Value>();
-    statements.iter().map(of_one).collect::<Value>().to_string()
+    json::text(&statements.iter().map(of_one).collect::<Value>())
 }
 
 fn rows(result: &JsValue) -> Result<Vec<Row>, JsValue> {

@@ -19,6 +19,7 @@ use crate::config::agents::Reasoning;
 use crate::config::server_tools::header_parts;
 use crate::config::{AgentConfig, Auth, Config, ConfigError, LogLevel, VARIABLE_NAMES};
 use crate::protocol::json;
+use crate::protocol::named::Named;
 use crate::provider::openai_chat::workers_ai::BINDING;
 use crate::provider::{ModelTarget, Secret};
 use crate::run::ports::{Level, Log};
@@ -184,7 +185,6 @@ pub fn model_target(env: &Env, agent: &AgentConfig, log: &ConsoleLog) -> Result<
         return Err(ApiError::agent_not_configured());
     }
     let headers = headers(env, &agent.headers, log).ok_or_else(ApiError::agent_not_configured)?;
-    let query = agent.query.iter();
     Ok(ModelTarget {
         wire: entry.wire,
         provider: entry.name,
@@ -192,18 +192,14 @@ pub fn model_target(env: &Env, agent: &AgentConfig, log: &ConsoleLog) -> Result<
         api_key,
         model: agent.model.clone(),
         headers,
-        query: query.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        query: agent.query.iter().cloned().collect(),
         wants_reasoning: agent.reasoning == Reasoning::Emit,
     })
 }
 
 /// Headers with their secrets; `None` when one is missing, which the log says.
-pub fn headers<'c>(
-    env: &Env,
-    configured: impl IntoIterator<Item = (&'c String, &'c String)>,
-    log: &ConsoleLog,
-) -> Option<Vec<(String, Secret)>> {
-    let resolve = |(name, value): (&String, &String)| {
+pub fn headers(env: &Env, configured: &Named<String>, log: &ConsoleLog) -> Option<Vec<(String, Secret)>> {
+    let resolve = |(name, value): &(String, String)| {
         let mut text = String::new();
         for part in header_parts(value)? {
             match part {
@@ -219,5 +215,5 @@ pub fn headers<'c>(
         }
         Some((name.to_ascii_lowercase(), Secret::new(text)))
     };
-    configured.into_iter().map(resolve).collect()
+    configured.iter().map(resolve).collect()
 }

@@ -114,7 +114,10 @@ impl Call<'_> {
     }
 
     fn describe_api(&self) -> Result<Answer, ApiError> {
-        self.written(openapi::document(env!("CARGO_PKG_VERSION"), &self.config.prefix))
+        Ok(Answer::json(openapi::document(
+            env!("CARGO_PKG_VERSION"),
+            &self.config.prefix,
+        )))
     }
 
     async fn list_agents(&self) -> Result<Answer, ApiError> {
@@ -123,7 +126,7 @@ impl Call<'_> {
         for agent in self.config.agents() {
             agents.push(self.describe(agent).await);
         }
-        self.written(reply::agent_list(&agents, self.config.list_shape))
+        Ok(Answer::json(reply::agent_list(&agents, self.config.list_shape)))
     }
 
     async fn read_agent(&self, id: AgentId) -> Result<Answer, ApiError> {
@@ -131,7 +134,7 @@ impl Call<'_> {
             .config
             .agent(Some(&id))
             .ok_or_else(ApiError::agent_not_found)?;
-        self.written(reply::agent(&self.describe(&agent).await))
+        Ok(Answer::json(reply::agent(&self.describe(&agent).await)))
     }
 
     async fn describe(&self, agent: &AgentConfig) -> Agent {
@@ -165,15 +168,6 @@ impl Call<'_> {
                 BodyFault::Broken => ApiError::invalid_json("The body could not be read."),
             })?;
         text(bytes)
-    }
-
-    /// A body of ours that was written as JSON.
-    pub fn written(&self, body: Result<String, serde_json::Error>) -> Result<Answer, ApiError> {
-        body.map(Answer::json).map_err(|error| {
-            self.log
-                .line(Level::Error, "answer_not_written", &[("error", &error)]);
-            ApiError::internal()
-        })
     }
 
     /// What a failure of the store is for the client.

@@ -165,7 +165,7 @@ impl Call<'_> {
         let caller = self.caller(principal, ClientResource::Absent)?;
         let request = self.query.message_list(id, self.config.message_form)?;
         let page = self.kept(keeper.threads().messages(&request, caller.owner()).await)?;
-        self.written(reply::message_list(&page, &request))
+        Ok(Answer::json(reply::message_list(&page, &request)))
     }
 
     /// `GET /threads/:threadId/export`

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use serde_json::{Map, Value};
 
 use super::reply::Answer;
+use crate::protocol::json;
 use crate::run::ports::{Level, Log};
 
 /// A line that may be written.
@@ -98,7 +99,7 @@ impl ConsoleLog {
         for (name, shown) in members {
             line.insert((*name).to_owned(), value(name, *shown));
         }
-        let text = Value::Object(line).to_string();
+        let text = json::text(&line);
         Some(LogLine { level, text })
     }
 }

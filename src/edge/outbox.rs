@@ -9,6 +9,7 @@ use worker::{SqlStorage, SqlStorageValue, State};
 
 use super::clock::PlatformClock;
 use super::log::ConsoleLog;
+use crate::protocol::json;
 use crate::protocol::read;
 use crate::run::ports::{Clock, Level, Log};
 use crate::store::{Database, Statement, Store, StoreError};
@@ -71,7 +72,7 @@ impl Outbox {
         let sql = self.sql();
         sql.exec(CREATE, None)?;
         let now_ms = integer(PlatformClock.now_ms());
-        let mut text = serde_json::to_string(batch)?;
+        let mut text = json::text(batch);
         let mut piece = 0;
         while !text.is_empty() {
             let rest = text.split_off(text.floor_char_boundary(PIECE_MAX_BYTES));

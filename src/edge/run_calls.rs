@@ -12,6 +12,7 @@ use super::body;
 use super::reply::Answer;
 use crate::binding::accept::Binding;
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ToolCallId};
+use crate::protocol::json;
 use crate::protocol::read::{self, record, variants};
 use crate::store::Persistence;
 
@@ -119,7 +120,7 @@ impl RunCall {
     }
 
     fn request(&self, text: &str) -> worker::Result<Request> {
-        let mut body = serde_json::to_string(self)?;
+        let mut body = json::text(self);
         body.push('\n');
         body.push_str(text);
         // The crate's own init carries Cloudflare's picture options along: 10 KB of code nobody calls.

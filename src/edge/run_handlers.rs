@@ -21,6 +21,7 @@ use crate::config::agents::OnDisconnect;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ToolCallAddress, ToolCallId};
 use crate::protocol::input::RunAgentInput;
+use crate::protocol::json;
 use crate::protocol::tool_result;
 use crate::run::description::RunDescription;
 use crate::run::plan;
@@ -237,7 +238,7 @@ impl Call<'_> {
             event_count: None,
             pending: Vec::new(),
         };
-        Ok(Answer::json(description.to_json().to_string()))
+        Ok(Answer::json(json::text(&description.to_json())))
     }
 
     /// The row of a run whose object does not have it any more. A row that is still live lost its object's memory to a

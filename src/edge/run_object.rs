@@ -38,6 +38,7 @@ use crate::config::agents::OnDisconnect;
 use crate::config::{Config, Limits};
 use crate::protocol::id::{AgentId, ObjectAddress};
 use crate::protocol::input::RunAgentInput;
+use crate::protocol::json;
 use crate::protocol::tool::ToolResult;
 use crate::run::checkpoint::{Checkpoint, Segments};
 use crate::run::journal::{Journal, Kept, Next, RunRecord};
@@ -127,7 +128,7 @@ impl RunObject {
                 }
                 Answer::json(reply::result_taken(&run_id, &tool_call_id))
             }
-            RunCall::Status { .. } => Answer::json(run.description().to_json().to_string()),
+            RunCall::Status { .. } => Answer::json(json::text(&run.description().to_json())),
             RunCall::Events {
                 after,
                 generation,
@@ -142,7 +143,7 @@ impl RunObject {
                 // Its end may be another: what was decided first stays.
                 let decided = pin!(run.control.ending.known());
                 select(decided, PlatformClock.sleep(CANCEL_WAIT_MS)).await;
-                Answer::json(run.description().to_json().to_string())
+                Answer::json(json::text(&run.description().to_json()))
             }
         };
         Ok(Some(answer))

@@ -189,7 +189,7 @@ impl Call<'_> {
         let caller = self.caller(principal, ClientResource::Absent)?;
         let request = self.query.message_list(id, self.config.message_form)?;
         let page = self.found(store.messages(&request, caller.owner()).await)?;
-        self.written(reply::message_list(&page, &request))
+        Ok(Answer::json(reply::message_list(&page, &request)))
     }
 
     /// `GET /threads/:threadId/export`: read and sent in parts, so that a thread of any size fits the memory.

@@ -1,4 +1,4 @@
-//! JSON from outside: healed, bounded, and exact in its numbers.
+//! JSON from outside, healed, bounded, and exact in its numbers; and JSON as we write it.
 
 use std::borrow::Cow;
 
@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::json_cursor::JsonCursor;
 use super::json_text::plain_end;
+pub use super::json_writer::{text, write};
 
 /// Deepest nesting accepted; the parser's own limit, checked first so that the answer can name it.
 pub const JSON_MAX_DEPTH: usize = 127;

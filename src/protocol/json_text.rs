@@ -84,12 +84,24 @@ fn code_unit(written: &str, at: &mut usize) -> Option<u16> {
 /// Appends a text as JSON.
 pub fn write_text(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
-    if plain_end(bytes, 0) == bytes.len() {
-        out.push(b'"');
-        out.extend_from_slice(bytes);
-        out.push(b'"');
-    } else {
-        // Writing to memory cannot fail.
-        let _ = serde_json::to_writer(out, text);
+    let mut at = 0;
+    out.push(b'"');
+    loop {
+        let end = plain_end(bytes, at);
+        out.extend_from_slice(bytes.get(at..end).unwrap_or_default());
+        let Some(byte) = bytes.get(end) else {
+            return out.push(b'"');
+        };
+        out.push(b'\\');
+        match *byte {
+            8 => out.push(b'b'),
+            12 => out.push(b'f'),
+            b'\n' => out.push(b'n'),
+            b'\r' => out.push(b'r'),
+            b'\t' => out.push(b't'),
+            mark @ (b'"' | b'\\') => out.push(mark),
+            control => out.extend_from_slice(format!("u{control:04x}").as_bytes()),
+        }
+        at = end + 1;
     }
 }

@@ -24,7 +24,7 @@ pub fn whole(double: f64) -> Option<i64> {
 
 /// As short as a double can be written: `3`, `0.1`, `1e+30`.
 pub fn text(double: f64) -> String {
-    let text = Number::from_f64(double).map_or_else(String::new, |number| number.to_string());
+    let text = Number::from_f64(double).map_or_else(String::new, |number| number.as_str().to_owned());
     match text.strip_suffix(".0") {
         Some(whole) => whole.to_owned(),
         None => text,

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::json;
 use super::json_cursor::{CursorFault, JsonCursor};
 use super::json_text::unescaped;
 
@@ -123,7 +124,7 @@ pub(super) fn mismatch(
         Value::Bool(flag) => format!("boolean `{flag}`"),
         Value::Number(number) if is_whole => format!("integer `{number}`"),
         Value::Number(number) => format!("floating point `{number}`"),
-        text @ Value::String(_) => format!("string {text}"),
+        text @ Value::String(_) => format!("string {}", json::text(&text)),
         Value::Array(_) => "sequence".to_owned(),
         Value::Object(_) => "map".to_owned(),
     };

@@ -4,15 +4,17 @@
 //! `payload`. A record has all its members but those with a default; what is wrong is said in the words of serde.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::hash::Hash;
 use std::str::FromStr;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::json;
 use super::json_cursor::{CursorFault, JsonCursor};
 use super::json_text::unescaped;
+use super::named::Named;
 use super::payload::{Member, mismatch, text};
 use crate::platform::parse_double;
 
@@ -36,7 +38,7 @@ pub fn from_text<T: for<'a> Member<'a>>(text: &str) -> Result<T, Mismatch> {
 /// # Errors
 /// [`Mismatch`]
 pub fn from_value<T: for<'a> Member<'a>>(value: &Value) -> Result<T, Mismatch> {
-    from_text(&value.to_string())
+    from_text(&json::text(value))
 }
 
 /// The tree of a type of ours, by way of its text: so each type has one writer.
@@ -44,8 +46,7 @@ pub fn from_value<T: for<'a> Member<'a>>(value: &Value) -> Result<T, Mismatch> {
 /// # Errors
 /// [`Mismatch`]
 pub fn to_value<T: Serialize + ?Sized>(of: &T) -> Result<Value, Mismatch> {
-    let text = serde_json::to_string(of).map_err(|error| Mismatch(error.to_string()))?;
-    tree(&text)
+    tree(&json::text(of))
 }
 
 fn tree(text: &str) -> Result<Value, Mismatch> {
@@ -58,7 +59,7 @@ fn tree(text: &str) -> Result<Value, Mismatch> {
 /// # Errors
 /// [`Mismatch`]
 pub fn read_over<T: for<'a> Closed<'a>>(value: &Value, place: &mut T) -> Result<(), Mismatch> {
-    let text = value.to_string();
+    let text = json::text(value);
     let mut json = JsonCursor::new(&text);
     let read = place.read_over(&mut json);
     told(&text, &mut json, read)
@@ -438,24 +439,31 @@ impl<'a> Member<'a> for Map<String, Value> {
     }
 }
 
-impl<'a, T: Member<'a>> Member<'a> for BTreeMap<String, T> {
+impl<'a, T: Member<'a>> Member<'a> for Named<T> {
     fn blank() -> Self {
         Self::new()
     }
 
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
-        let start = json.position();
-        let mut next = json
-            .next_member(true)
-            .map_err(|fault| mismatch(json, start, "a map", fault))?;
-        self.clear();
+        *self = Self::new();
+        let mut next = next_name(json, true)?;
         while let Some(name) = next {
             let mut value = T::blank();
             value.read(json)?;
-            self.insert(name_text(name), value);
-            next = json.next_member(false)?;
+            self.insert(name, value);
+            next = next_name(json, false)?;
         }
         Ok(())
+    }
+}
+
+/// Enters a map, or leaves it where it has no (further) member; gives the next name. Then its value is next.
+fn next_name(json: &mut JsonCursor<'_>, is_first: bool) -> Result<Option<String>, CursorFault> {
+    let start = json.position();
+    match json.next_member(is_first) {
+        Ok(name) => Ok(name.map(name_text)),
+        Err(fault) if is_first => Err(mismatch(json, start, "a map", fault)),
+        Err(fault) => Err(fault),
     }
 }
 

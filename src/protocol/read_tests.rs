@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use serde::Deserialize;
@@ -20,7 +19,7 @@ struct Everything {
     no_value: Option<u64>,
     list: Vec<Shape>,
     pair: (String, u64),
-    by_name: BTreeMap<String, u32>,
+    by_name: Named<u32>,
     any: Value,
 }
 

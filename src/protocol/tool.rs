@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::id::ToolCallId;
+use super::json;
 use super::read::record;
 use super::tree::json;
 
@@ -98,7 +99,7 @@ record!(ToolResult: "content" => content, "is_error" => is_error);
 impl ToolResult {
     /// A result that says why the call failed: `{"error": "..."}`.
     pub fn failure(sentence: &str) -> Self {
-        let content = json!({ "error": sentence }).to_string();
+        let content = json::text(&json!({ "error": sentence }));
         Self {
             content,
             is_error: true,

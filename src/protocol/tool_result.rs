@@ -35,7 +35,7 @@ fn read(value: Value) -> ToolResult {
         return judge(result, failed, error);
     }
     if is_mcp(&members) {
-        let content = Value::Object(members).to_string();
+        let content = json::text(&members);
         return ToolResult {
             content,
             is_error: failed,
@@ -56,7 +56,7 @@ fn read(value: Value) -> ToolResult {
 fn judge(result: Value, failed: bool, error: Option<Value>) -> ToolResult {
     if let Some(members) = result.as_object().filter(|members| is_mcp(members)) {
         let is_error = failed || error.is_some() || is_true(members.get("isError"));
-        let content = result.to_string();
+        let content = json::text(&result);
         return ToolResult { content, is_error };
     }
     match error {
@@ -83,13 +83,13 @@ fn is_true(value: Option<&Value>) -> bool {
 /// Source: contract 3 (D16).
 pub fn success(value: Value) -> ToolResult {
     let content = match value {
-        Value::Null => json!({ "result": null }).to_string(),
-        Value::String(text) if text.is_empty() => json!({ "result": "" }).to_string(),
+        Value::Null => json::text(&json!({ "result": null })),
+        Value::String(text) if text.is_empty() => json::text(&json!({ "result": "" })),
         Value::String(text) if text.trim_matches([' ', '\t', '\n', '\r']) == "null" => {
-            json!(text).to_string()
+            json::text(&json!(text))
         }
         Value::String(text) => text,
-        value => value.to_string(),
+        value => json::text(&value),
     };
     ToolResult {
         content,
@@ -105,7 +105,7 @@ pub fn failure(error: Value) -> ToolResult {
         error => error,
     };
     ToolResult {
-        content: json!({ "error": error }).to_string(),
+        content: json::text(&json!({ "error": error })),
         is_error: true,
     }
 }
@@ -133,7 +133,7 @@ pub fn model_text(content: &str) -> String {
     let texts: Option<Vec<String>> = items.iter().map(item_text).collect();
     match (texts, value.get("structuredContent")) {
         (Some(texts), structured) if texts.iter().all(String::is_empty) => match structured {
-            Some(structured) => structured.to_string(),
+            Some(structured) => json::text(structured),
             None => content.to_owned(),
         },
         (Some(texts), _) => texts.join("\n"),

@@ -117,7 +117,8 @@ pub fn media_bytes(source: &MediaSource) -> Option<MediaBytes<'_>> {
 /// System text for models that cannot be bound to a schema.
 pub fn answer_by_schema(schema: &Value) -> String {
     format!(
-        "When you give your answer, write only JSON text that fits this JSON Schema, with no words around it and no code fence:\n{schema}"
+        "When you give your answer, write only JSON text that fits this JSON Schema, with no words around it and no code fence:\n{}",
+        json::text(schema)
     )
 }
 

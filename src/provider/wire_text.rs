@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::protocol::json;
 use crate::protocol::json_cursor::{CursorFault, JsonCursor};
 use crate::protocol::payload::{Member, payload};
 
@@ -51,7 +52,7 @@ impl<'a> Member<'a> for Arguments<'a> {
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
         self.0 = match json.peek() {
             b'"' => json.text()?,
-            b'{' => json.value()?.to_string().into(),
+            b'{' => json::text(&json.value()?).into(),
             _ => {
                 json.skip()?;
                 Cow::default()

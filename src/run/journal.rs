@@ -11,6 +11,7 @@ use super::checkpoint::{Checkpoint, Position, Segments};
 use super::mailbox::ExpectedCall;
 use super::ports::{ObjectStorage, SqlValue, StorageFault};
 use crate::protocol::id::{AgentId, ResourceId, RunId, ThreadId, ToolCallId};
+use crate::protocol::json;
 use crate::protocol::read::{self, record, variants};
 use crate::protocol::tool::ToolResult;
 use crate::store::{Persistence, RunStatus};
@@ -266,7 +267,7 @@ pub struct StoredEvents {
 /// [`StorageFault`]
 pub fn beginning(run: &RunRecord) -> Result<(String, String), StorageFault> {
     let record = Record::Run(run.clone());
-    let text = serde_json::to_string(&record).map_err(|error| StorageFault(error.to_string()))?;
+    let text = json::text(&record);
     let [journal, events] = CREATE;
     let insert = "INSERT OR IGNORE INTO journal (number, piece, text) VALUES (1, 0, ?1)";
     Ok((format!("{journal};\n{events};\n{insert}"), text))
@@ -303,7 +304,7 @@ impl<S: ObjectStorage> Journal<S> {
                 self.storage.exec(table, Vec::new())?;
             }
         }
-        let mut text = serde_json::to_string(record).map_err(|error| StorageFault(error.to_string()))?;
+        let mut text = json::text(record);
         let mut piece = 0;
         while !text.is_empty() {
             let rest = text.split_off(text.floor_char_boundary(PIECE_MAX_BYTES));

@@ -14,6 +14,7 @@ use super::end::SAME_THREAD;
 use super::incoming::{digest, tool_call_id};
 use super::row::Fields;
 use super::{Database, Parameter, PersistentRun, Purge, Statement, Store, StoreError};
+use crate::protocol::json;
 use crate::protocol::message::Message;
 use crate::protocol::read;
 use crate::protocol::tree::json;
@@ -139,7 +140,7 @@ impl Cut {
                 values.push((key.clone(), std::mem::replace(value, key.clone())));
             }
         });
-        let body = serde_json::to_string(&message).map_err(|_| StoreError::Corrupt("body"))?;
+        let body = json::text(&message);
         Ok(Self { body, values })
     }
 }
@@ -206,7 +207,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
         }
         let all: Vec<&String> = planned.iter().flat_map(|(_, _, keys)| keys).collect();
         let due = now_ms.saturating_add(UNREFERRED_MS);
-        let announce = Statement::new(ANNOUNCE, vec![json!(all).to_string().into(), due.into()]);
+        let announce = Statement::new(ANNOUNCE, vec![json::text(&json!(all)).into(), due.into()]);
         self.database.batch(vec![announce]).await?;
         for (message, id, keys) in &planned {
             let cut = Cut::of(message, keys)?;
@@ -226,8 +227,13 @@ impl<D: Database, A: Attachments> Store<D, A> {
     ) -> Result<Vec<(&'m Message, String)>, StoreError> {
         let mut rows = Vec::new();
         for (index, message) in candidates.iter().enumerate() {
-            let body = serde_json::to_string(message).map_err(|_| StoreError::Corrupt("body"))?;
-            rows.push(json!([index, message.id, tool_call_id(message), digest(&body)]).to_string());
+            let body = json::text(message);
+            rows.push(json::text(&json!([
+                index,
+                message.id,
+                tool_call_id(message),
+                digest(&body)
+            ])));
         }
         let statements = chunks(rows).into_iter().map(|rows| {
             let mut parameters = scope(run);
@@ -260,7 +266,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
         let keys: Vec<String> = keys.collect::<Result<_, _>>()?;
         if !keys.is_empty() {
             self.attachments.delete(&keys).await?;
-            let forget = Statement::new(FORGET_DROPPED, vec![json!(keys).to_string().into()]);
+            let forget = Statement::new(FORGET_DROPPED, vec![json::text(&json!(keys)).into()]);
             self.database.batch(vec![forget]).await?;
         }
         Ok(if keys.len() < DROPPED_MAX {
@@ -282,8 +288,8 @@ impl<D: Database, A: Attachments> Store<D, A> {
                 let values = try_join_all(keys.iter().map(|key| self.attachments.get(key))).await?;
                 for (key, value) in keys.iter().zip(values) {
                     let (key, value) = (
-                        json!(key).to_string(),
-                        json!(value.unwrap_or_default()).to_string(),
+                        json::text(&json!(key)),
+                        json::text(&json!(value.unwrap_or_default())),
                     );
                     message.body = message.body.replacen(&key, &value, 1);
                 }
@@ -295,11 +301,11 @@ impl<D: Database, A: Attachments> Store<D, A> {
 
 /// The batch that cuts a row down to its keys, if it is still the message that was moved; otherwise the objects are due.
 fn refer(run: &PersistentRun, message: &Message, id: &str, cut: &Cut) -> Result<Vec<Statement>, StoreError> {
-    let whole = serde_json::to_string(message).map_err(|_| StoreError::Corrupt("body"))?;
+    let whole = json::text(message);
     let pieces = pieces(&cut.body);
     let more: Parameter = u64::try_from(pieces.len() - 1).unwrap_or(u64::MAX).into();
     let keys: Vec<&String> = cut.values.iter().map(|(key, _)| key).collect();
-    let keys = json!(keys).to_string();
+    let keys = json::text(&json!(keys));
     let byte_count: usize = cut.values.iter().map(|(_, value)| value.len()).sum();
     let mut of_row = scope(run);
     of_row.extend([id.into(), keys.as_str().into()]);

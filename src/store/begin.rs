@@ -1,6 +1,6 @@
 //! The start of a run: one batch, whatever the length of the conversation.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::begin_sql::{self, Listing, create_thread, take_turn};
 use super::body::StoredMessage;
@@ -13,6 +13,7 @@ use super::{
 };
 use crate::protocol::id::{MessageId, ResourceId, ThreadId, ToolCallId};
 use crate::protocol::message::{Message, MessageBody};
+use crate::protocol::order::insert_in_order;
 use crate::protocol::read;
 
 impl<D: Database, A: Attachments> Store<D, A> {
@@ -48,14 +49,24 @@ impl<D: Database, A: Attachments> Store<D, A> {
         };
         let rows: Vec<Row> = results.next().unwrap_or_default();
         let messages = self.stored_messages(begin.thread_id.as_str(), &rows).await?;
-        let (mut history, mut stored) = (BTreeMap::new(), HashMap::new());
-        for (row, message) in rows.iter().zip(messages) {
+        let list = list.into_vec();
+        let (mut history, mut stored) = (Vec::new(), Vec::new());
+        stored.resize_with(list.len(), || None);
+        // The newest comes first. Boxed, because those of an exchange come the other way round.
+        for (row, message) in rows.iter().zip(messages).rev() {
             match Fields(row).optional_integer("i")? {
-                Some(index) => stored.insert(index, message),
-                None => history.insert(message.place, message),
-            };
+                None => insert_in_order(&mut history, Box::new(message), |message| message.place),
+                Some(index) => {
+                    let version = usize::try_from(index)
+                        .ok()
+                        .and_then(|index| stored.get_mut(index));
+                    version.map(|version: &mut Option<_>| version.get_or_insert(message));
+                }
+            }
         }
-        persistent_run(begin, owner, place, history, list, stored).map(Begun::Persistent)
+        history.dedup_by_key(|message| message.place);
+        let history = history.into_iter().map(|message| *message);
+        persistent_run(begin, owner, place, history, list.into_iter().zip(stored)).map(Begun::Persistent)
     }
 }
 
@@ -170,9 +181,8 @@ fn persistent_run(
     begin: BeginRun,
     owner: ResourceId,
     place: RunPlace,
-    history: BTreeMap<u64, StoredMessage>,
-    list: MessageList,
-    mut stored: HashMap<u64, StoredMessage>,
+    history: impl Iterator<Item = StoredMessage>,
+    list: impl Iterator<Item = (Message, Option<StoredMessage>)>,
 ) -> Result<PersistentRun, StoreError> {
     let mut model_input = Vec::new();
     let mut open_calls: Vec<ToolCallId> = Vec::new();
@@ -187,15 +197,15 @@ fn persistent_run(
     };
     // A result whose call is outside the window would say nothing: the window starts behind it.
     let mut calls_before: HashSet<ToolCallId> = HashSet::new();
-    for message in history.into_values() {
+    for message in history {
         let message = take(message)?;
         calls_before.extend(made_calls(&message).cloned());
         if tool_call_id(&message).is_none_or(|call| calls_before.contains(call)) {
             model_input.push(message);
         }
     }
-    for (index, message) in (0u64..).zip(list.into_vec()) {
-        model_input.push(match stored.remove(&index) {
+    for (message, stored) in list {
+        model_input.push(match stored {
             Some(version) => take(version)?,
             None => message,
         });

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::row::Fields;
 use super::{Attachments, Database, Row, Statement, Store, StoreError};
+use crate::protocol::json;
 use crate::protocol::read;
 use crate::protocol::tree::json;
 
@@ -133,7 +134,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
         let wanted = chunks(
             piece_counts
                 .iter()
-                .map(|(id, count)| json!([id, count]).to_string()),
+                .map(|(id, count)| json::text(&json!([id, count]))),
         );
         let statements = wanted
             .into_iter()

@@ -1,5 +1,6 @@
 //! Where a page of threads goes on: the sort key and id of its last row, opaque to clients.
 
+use crate::protocol::json;
 use crate::protocol::json::tree;
 use crate::protocol::thread::ThreadOrder;
 use crate::protocol::tree::json;
@@ -20,7 +21,7 @@ pub(super) struct Cursor {
 impl Cursor {
     /// The text a client gives back.
     pub fn encode(&self) -> String {
-        encode_base64url(json!([self.order, self.at_ms, self.id]).to_string().as_bytes())
+        encode_base64url(json::text(&json!([self.order, self.at_ms, self.id])).as_bytes())
     }
 
     /// Reads [`Self::encode`].

@@ -7,6 +7,7 @@ use super::{
     Attachments, Database, EndRun, Parameter, PersistentRun, RunStatus, Statement, Store, StoreError,
 };
 use crate::protocol::id::{ObjectAddress, ResourceId, RunId};
+use crate::protocol::json;
 use crate::protocol::tree::json;
 
 /// The thread the run began on still exists, not another one of the same id. Owner, thread, incarnation: `?1` to `?3`.
@@ -174,7 +175,7 @@ pub fn end_batch(run: &PersistentRun, end: EndRun) -> Result<Vec<Statement>, Sto
         statements.push(Statement::new(sql, parameters));
     }
     let [_, id, _, turn] = run_row(run);
-    let usage = (!end.usage.is_empty()).then(|| json!(end.usage).to_string());
+    let usage = (!end.usage.is_empty()).then(|| json::text(&json!(end.usage)));
     let (status, now): (Parameter, Parameter) = (end.status.as_str().into(), end.now_ms.into());
     statements.push(Statement::new(
         END_RUN,

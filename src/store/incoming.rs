@@ -6,6 +6,7 @@ use super::StoreError;
 use super::attachments::is_movable;
 use super::body::{chunks, pieces};
 use crate::protocol::id::{MessageId, ToolCallId};
+use crate::protocol::json;
 use crate::protocol::message::{Message, MessageBody};
 use crate::protocol::tree::json;
 
@@ -83,7 +84,7 @@ impl MessageList {
     /// JSON arrays of `[index, id, call or null, role]`; at least one.
     pub fn identity_chunks(&self) -> Vec<String> {
         let rows = self.stored().map(|(index, message)| {
-            json!([index, message.id, tool_call_id(message), message.role()]).to_string()
+            json::text(&json!([index, message.id, tool_call_id(message), message.role()]))
         });
         let mut chunks = chunks(rows);
         if chunks.is_empty() {
@@ -98,15 +99,24 @@ impl MessageList {
         let mut rows = Vec::new();
         let mut piece_rows = Vec::new();
         for (index, message) in self.stored() {
-            let body = serde_json::to_string(message).map_err(|_| StoreError::Corrupt("body"))?;
+            let body = json::text(message);
             let pieces = pieces(&body);
             let (id, call, role) = (&message.id, tool_call_id(message), message.role());
             let pending = pending_calls(message, pending);
             let more = pieces.len() - 1;
             let digest = (more > 0 || is_movable(message)).then(|| digest(&body));
-            rows.push(json!([index, id, call, role, pending, pieces.first(), more, digest]).to_string());
+            rows.push(json::text(&json!([
+                index,
+                id,
+                call,
+                role,
+                pending,
+                pieces.first(),
+                more,
+                digest
+            ])));
             for (piece, text) in pieces.iter().enumerate().skip(1) {
-                piece_rows.push(json!([id, call, role, piece, text]).to_string());
+                piece_rows.push(json::text(&json!([id, call, role, piece, text])));
             }
         }
         Ok((chunks(rows), chunks(piece_rows)))
@@ -168,7 +178,7 @@ fn pending_calls(message: &Message, pending: &[ToolCallId]) -> Option<String> {
     let calls: Vec<&ToolCallId> = made_calls(message)
         .filter(|call| pending.contains(*call))
         .collect();
-    (!calls.is_empty()).then(|| json!(calls).to_string())
+    (!calls.is_empty()).then(|| json::text(&json!(calls)))
 }
 
 #[cfg(test)]

@@ -162,7 +162,7 @@ SELECT {MESSAGE_COLUMNS} FROM json_each(?3) wanted CROSS JOIN messages m
 WHERE TRUE {visible}"
         );
         let thread_id: &ThreadId = &request.thread_id;
-        let wanted = chunks(calls.iter().map(|call| json!(call).to_string()));
+        let wanted = chunks(calls.iter().map(|call| json::text(&json!(call))));
         let statements = wanted.into_iter().map(|calls| {
             let parameters = vec![owner.as_str().into(), thread_id.as_str().into(), calls.into()];
             Statement::new(sql.clone(), parameters)

@@ -13,6 +13,7 @@ use super::body::{MESSAGE_COLUMNS, chunks};
 use super::row::Fields;
 use super::{Attachments, Database, PersistentRun, Statement, Store, StoreError};
 use crate::protocol::id::{MessageId, ResourceId, ThreadId};
+use crate::protocol::json;
 use crate::protocol::message::{Message, MessageBody};
 use crate::protocol::tree::json;
 
@@ -118,7 +119,10 @@ WHERE message_text MATCH ?1 AND resource_id = +?2 ORDER BY rowid DESC LIMIT {HIT
             "SELECT rowid AS row, snippet(message_text, 1, '', '', '…', {SNIPPET_WORDS}) AS snippet FROM message_text
 WHERE message_text MATCH ?1 AND rowid IN (SELECT value FROM json_each(?2))"
         );
-        let parameters = vec![format!("text : ({words})").into(), json!(rows).to_string().into()];
+        let parameters = vec![
+            format!("text : ({words})").into(),
+            json::text(&json!(rows)).into(),
+        ];
         let results = self.database.batch(vec![Statement::new(sql, parameters)]).await?;
         let mut snippets = HashMap::new();
         for row in results.iter().flatten() {
@@ -145,7 +149,7 @@ WHERE message_text MATCH ?1 AND rowid IN (SELECT value FROM json_each(?2))"
         let keys = format!("{} {}", owner_key(owner), thread_key(thread_id));
         let rows = texts.iter().map(|IndexedText { message_id, text }| {
             let keys = format!("{keys} {}", message_key(thread_id, message_id));
-            json!([keys, indexable(text), message_id]).to_string()
+            json::text(&json!([keys, indexable(text), message_id]))
         });
         for rows in chunks(rows) {
             statements.push(Statement::new(
@@ -313,6 +317,6 @@ pub(super) fn hits_parameter(hits: &[SearchHit]) -> String {
     let rows = hits
         .iter()
         .map(|hit| json!([hit.thread_id, hit.message_id, hit.row]))
-        .map(|row: Value| row.to_string());
+        .map(|row: Value| json::text(&row));
     chunks(rows).into_iter().next().unwrap_or_else(|| "[]".to_owned())
 }

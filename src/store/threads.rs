@@ -4,8 +4,6 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
 use super::cursor::Cursor;
 use super::row::Fields;
 use super::search::{SearchHit, hits_parameter};
@@ -157,7 +155,7 @@ ON CONFLICT (id) DO NOTHING";
             incarnation.into(),
             new.title.as_deref().into(),
             new.title.as_deref().map(folded).into(),
-            Value::Object(new.metadata.clone()).to_string().into(),
+            json::text(&new.metadata).into(),
             now_ms.into(),
         ];
         let read = Statement::new(
@@ -235,10 +233,7 @@ UPDATE threads SET
   updated_at_ms = max(updated_at_ms, ?5)
 WHERE {CALLERS}"
         );
-        let metadata = patch
-            .metadata
-            .clone()
-            .map(|metadata| Value::Object(metadata).to_string());
+        let metadata = patch.metadata.clone().map(|metadata| json::text(&metadata));
         let mut parameters = scope(id, caller);
         let title = patch.title.as_deref();
         parameters.extend([

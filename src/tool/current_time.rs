@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::NativeTool;
+use crate::protocol::json;
 use crate::protocol::number;
 use crate::protocol::time::iso_8601;
 use crate::protocol::tool::{Tool, ToolResult};
@@ -70,7 +71,7 @@ impl NativeTool for CurrentTime {
         let day = usize::try_from(local_ms / MS_PER_DAY % 7).unwrap_or(0);
         let weekday = WEEKDAYS.get(day).copied().unwrap_or_default();
         ToolResult {
-            content: json!({ "iso": iso, "unixMs": now_ms, "weekday": weekday }).to_string(),
+            content: json::text(&json!({ "iso": iso, "unixMs": now_ms, "weekday": weekday })),
             is_error: false,
         }
     }

@@ -127,7 +127,7 @@ impl HttpTool {
             method: self.method,
             url,
             headers: self.headers(has_body),
-            body: has_body.then(|| Value::Object(rest).to_string()),
+            body: has_body.then(|| json::text(&rest)),
         })
     }
 
@@ -258,12 +258,12 @@ fn query_pairs(
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::Null => Vec::new(),
-        Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![percent::encode(&value.to_string())],
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![percent::encode(&json::text(value))],
         Value::String(text) => vec![percent::encode(text)],
         Value::Array(items) => {
             let text = |item: &Value| match item {
                 Value::String(text) => percent::encode(text),
-                other => percent::encode(&other.to_string()),
+                other => percent::encode(&json::text(other)),
             };
             items.iter().map(text).collect()
         }
@@ -274,7 +274,7 @@ fn texts(value: &Value) -> Vec<String> {
 fn path_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(percent::encode(text)),
-        Value::Bool(_) | Value::Number(_) => Some(percent::encode(&value.to_string())),
+        Value::Bool(_) | Value::Number(_) => Some(percent::encode(&json::text(value))),
         Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }

@@ -255,7 +255,7 @@ fn every_answer_about_threads_is_described() {
         has_more: false,
         next_cursor: None,
     };
-    let messages = parsed(&reply::message_list(&messages, &asked).unwrap());
+    let messages = parsed(&reply::message_list(&messages, &asked));
     assert_described(&document, "MessageList", &[messages]);
     let export = reply::thread_export_start(&thread()) + reply::THREAD_EXPORT_END;
     assert_described(&document, "ThreadExport", &[parsed(&export)]);
@@ -330,12 +330,12 @@ fn every_other_answer_is_described() {
         description: Some("Helps.".to_owned()),
         ..agent.clone()
     };
-    let agents = [agent, told].map(|agent| parsed(&reply::agent(&agent).unwrap()));
+    let agents = [agent, told].map(|agent| parsed(&reply::agent(&agent)));
     assert_described(&document, "Agent", &agents);
     assert_described(
         &document,
         "AgentList",
-        &[parsed(&reply::agent_list(&[], ListShape::Object).unwrap())],
+        &[parsed(&reply::agent_list(&[], ListShape::Object))],
     );
     let waiting = RunDescription {
         run_id: RunId::new("r"),

@@ -31,7 +31,7 @@ use io_bridge::protocol::thread::MessageForm;
 use serde_json::{Map, Value, json};
 
 fn described() -> Value {
-    serde_json::from_str(&document("1.2.3", "/io-bridge").unwrap()).unwrap()
+    serde_json::from_str(&document("1.2.3", "/io-bridge")).unwrap()
 }
 
 /// Follows a reference, if it is one.
@@ -106,7 +106,7 @@ fn the_parameters_of_a_path_are_declared() {
 
 #[test]
 fn the_version_the_prefix_and_the_tables_come_from_the_code() {
-    let at_root: Value = serde_json::from_str(&document("2.0.0", "").unwrap()).unwrap();
+    let at_root: Value = serde_json::from_str(&document("2.0.0", "")).unwrap();
     assert_eq!(at_root["servers"], json!([{"url": "/"}]));
     let document = described();
     assert_eq!(document["info"]["version"], "1.2.3");

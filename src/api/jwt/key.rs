@@ -114,15 +114,15 @@ fn from_jwk(jwk: &Value) -> Option<VerificationKey> {
             let length = modulus.iter().skip_while(|byte| **byte == 0).count();
             (length >= RSA_MODULUS_MIN_BYTES).then_some(())?;
             let key = json!({ "kty": "RSA", "n": text("n")?, "e": text("e")? });
-            (Algorithm::Rs256, KeyMaterial::Jwk(key.to_string()))
+            (Algorithm::Rs256, KeyMaterial::Jwk(json::text(&key)))
         }
         ("EC", Some("P-256")) => {
             let key = json!({ "kty": "EC", "crv": "P-256", "x": text("x")?, "y": text("y")? });
-            (Algorithm::Es256, KeyMaterial::Jwk(key.to_string()))
+            (Algorithm::Es256, KeyMaterial::Jwk(json::text(&key)))
         }
         ("OKP", Some("Ed25519")) => {
             let key = json!({ "kty": "OKP", "crv": "Ed25519", "x": text("x")? });
-            (Algorithm::EdDsa, KeyMaterial::Jwk(key.to_string()))
+            (Algorithm::EdDsa, KeyMaterial::Jwk(json::text(&key)))
         }
         ("oct", _) => {
             let key = from_shared(bytes("k")?)?;

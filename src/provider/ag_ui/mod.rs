@@ -25,7 +25,7 @@ impl Provider for AgUi {
     fn call(&self, target: &ModelTarget, request: &ModelRequest) -> Result<ModelCall, ProviderError> {
         target.check()?;
         let url = target.base_url.clone();
-        Ok(target.post(url, request::body(target, request)?))
+        Ok(target.post(url, request::body(target, request)))
     }
 
     fn runs_tools(&self) -> bool {

@@ -8,17 +8,15 @@ use serde_json::{Map, Value};
 
 use super::super::content::{is_blank, join_texts, object_schema, settings_object};
 use super::super::upstream_ids::UpstreamIds;
-use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult, ProviderError};
+use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult};
 use crate::protocol::forwarded_props::ToolChoice;
+use crate::protocol::json;
 use crate::protocol::message::ContentPart;
 use crate::protocol::tool::Tool;
 use crate::protocol::tree::json;
 
 /// The body's text.
-///
-/// # Errors
-/// [`ProviderError::Configuration`] when it cannot be written, which nothing of today's types leads to.
-pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<String, ProviderError> {
+pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> String {
     let run_id = run_id(request);
     let thread_id = request.thread_id.as_str();
     let body = Body {
@@ -38,7 +36,7 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<Strin
         context: [],
         forwarded_props: forwarded_props(target, request),
     };
-    serde_json::to_string(&body).map_err(|_| ProviderError::Configuration("its request cannot be written"))
+    json::text(&body)
 }
 
 #[derive(Serialize)]
@@ -170,7 +168,7 @@ impl MessageIds {
         let id = known.unwrap_or_else(|| {
             // FNV-1a, 128 bits: deterministic, and wide enough that two messages of a thread do not meet.
             let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-            for byte in serde_json::to_vec(&body).unwrap_or_default() {
+            for byte in json::text(&body).into_bytes() {
                 hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
             }
             let count = self.counts.entry(hash).or_default();

@@ -64,7 +64,7 @@ fn sent(thread_id: &str, messages: Vec<ModelMessage>) -> Value {
         thread_id: ThreadId::new(thread_id),
         kept_thread: None,
     };
-    serde_json::from_str(&body(&target, &request).unwrap()).unwrap()
+    serde_json::from_str(&body(&target, &request)).unwrap()
 }
 
 fn ids(sent: &Value) -> Vec<&str> {

@@ -11,6 +11,7 @@ use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::upstream_ids::UpstreamIds;
 use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::event::{Call, CallResult, Failed, Finished, Head, Message};
+use crate::protocol::json;
 use crate::protocol::payload::{self, Member};
 use crate::protocol::tool::ToolResult;
 use crate::protocol::tool_result;
@@ -322,7 +323,7 @@ fn failure(failed: &Failed<'_>) -> ProviderError {
         code => {
             let code = Some(code).filter(|code| !code.is_empty());
             let error = json!({ "error": { "message": failed.message.0, "code": code } });
-            refusal::in_stream(error.to_string().as_bytes())
+            refusal::in_stream(json::text(&error).as_bytes())
         }
     }
 }

@@ -47,7 +47,7 @@ impl Provider for Anthropic {
             method: "POST",
             url: url(&target.base_url),
             headers,
-            body: Some(request::body(target, request)?),
+            body: Some(request::body(target, request)),
         }))
     }
 

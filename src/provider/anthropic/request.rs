@@ -8,20 +8,18 @@ use super::super::content::{
     object_schema,
 };
 use super::super::turns::{Role, Turns};
-use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult, ProviderError};
+use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult};
 use super::model::{Abilities, Sampling};
 use super::schema;
 use super::thinking::thinking;
 use crate::protocol::forwarded_props::ToolChoice;
+use crate::protocol::json;
 use crate::protocol::message::{ContentPart, MediaPart};
 use crate::protocol::tool::Tool;
 use crate::protocol::tree::json;
 
 /// The body's text.
-///
-/// # Errors
-/// [`ProviderError::Configuration`] when it cannot be written, which nothing of today's types leads to.
-pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<String, ProviderError> {
+pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> String {
     let abilities = Abilities::of(&target.model);
     let settings = &request.settings;
     let format = request
@@ -67,7 +65,7 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<Strin
             .collect(),
         output_config: format.map(|schema| json!({ "format": { "type": "json_schema", "schema": schema } })),
     };
-    serde_json::to_string(&body).map_err(|_| ProviderError::Configuration("its request cannot be written"))
+    json::text(&body)
 }
 
 #[derive(Serialize)]

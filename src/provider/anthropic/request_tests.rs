@@ -39,7 +39,7 @@ fn written_by(model: &str, request: &ModelRequest, wants_reasoning: bool) -> Val
         query: Vec::new(),
         wants_reasoning,
     };
-    serde_json::from_str(&body(&target, request).unwrap()).unwrap()
+    serde_json::from_str(&body(&target, request)).unwrap()
 }
 
 fn user(parts: Value) -> ModelMessage {

@@ -7,6 +7,7 @@ use super::texts;
 use super::turn::Turn;
 use super::words::Words;
 use crate::protocol::forwarded_props::ToolChoice;
+use crate::protocol::json;
 use crate::provider::{FinishReason, ProviderError};
 
 const MEMORY_QUESTIONS: &[&str] = &[
@@ -56,7 +57,7 @@ pub(super) fn answer(turn: &Turn<'_>) -> Vec<Part> {
         return announced(calls, &words);
     }
     if let Some(schema) = turn.output_schema {
-        return text(generate(schema, &turn.text, &turn.text).to_string());
+        return text(json::text(&generate(schema, &turn.text, &turn.text)));
     }
     refused_wish(turn, &wish)
         .map(text)
@@ -67,7 +68,7 @@ pub(super) fn answer(turn: &Turn<'_>) -> Vec<Part> {
 /// Nothing is left to do but to answer: in JSON if asked for, else from the results, else to the text.
 fn follow_up(turn: &Turn<'_>) -> Vec<Part> {
     match turn.output_schema {
-        Some(schema) => text(generate(schema, &turn.text, &turn.text).to_string()),
+        Some(schema) => text(json::text(&generate(schema, &turn.text, &turn.text))),
         None if turn.results.is_empty() => text(texts::greeting(&turn.text, turn.media_count, turn.tools)),
         None => text(texts::results(turn.results)),
     }

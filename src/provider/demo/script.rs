@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::protocol::event::TokenUsage;
+use crate::protocol::json;
 use crate::provider::{FinishReason, ModelEvent, ProviderError, ScriptedPiece};
 
 /// Characters of a piece.
@@ -141,7 +142,7 @@ impl Writer {
             vendor_id,
             name,
         }));
-        self.stream(&arguments.to_string(), |delta| ModelEvent::ToolCallArguments {
+        self.stream(&json::text(arguments), |delta| ModelEvent::ToolCallArguments {
             slot,
             delta,
         });
@@ -188,7 +189,7 @@ impl Pattern {
         for part in parts {
             let text = match part {
                 Part::Reasoning(text) | Part::Text(text) => text.clone(),
-                Part::Call { name, arguments } => format!("{name}{arguments}"),
+                Part::Call { name, arguments } => format!("{name}{}", json::text(arguments)),
                 Part::Silence { ms } => ms.to_string(),
                 Part::Fail(_) | Part::Cut(_) => String::new(),
             };

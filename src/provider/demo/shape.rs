@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
+use crate::protocol::json;
 use crate::protocol::number;
 
 /// Most characters a text is drawn out to because a schema asks for them.
@@ -161,7 +162,7 @@ pub(super) fn number_candidates(schema: &Map<String, Value>) -> Vec<f64> {
 
 /// Digits after the point that a multiple of the schema's `multipleOf` may have; absent = as many as needed.
 pub(super) fn decimals(schema: &Map<String, Value>) -> Option<usize> {
-    let step = schema.get("multipleOf")?.to_string();
+    let step = json::text(schema.get("multipleOf")?);
     if step.contains(['e', 'E']) {
         return None;
     }

@@ -41,7 +41,7 @@ impl Provider for Google {
             method: "POST",
             url: url(target),
             headers,
-            body: Some(request::body(target, request)?),
+            body: Some(request::body(target, request)),
         }))
     }
 

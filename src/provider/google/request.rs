@@ -7,9 +7,10 @@ use super::super::content::{
     MediaBytes, answer_by_schema, arguments_object, essence, is_blank, join_texts, media_bytes, object_schema,
 };
 use super::super::turns::{Role, Turns};
-use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult, ProviderError};
+use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult};
 use super::model::{Abilities, SchemaBinding};
 use crate::protocol::forwarded_props::ToolChoice;
+use crate::protocol::json;
 use crate::protocol::message::{ContentPart, MediaPart, MediaSource};
 use crate::protocol::tool::Tool;
 use crate::protocol::tree::json;
@@ -22,10 +23,7 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 const STOP_SEQUENCES_MAX_COUNT: usize = 5;
 
 /// The body's text.
-///
-/// # Errors
-/// [`ProviderError::Configuration`] when it cannot be written, which nothing of today's types leads to.
-pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<String, ProviderError> {
+pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> String {
     let abilities = Abilities::of(&target.model);
     let takes_schema = match abilities.schema {
         SchemaBinding::Always => true,
@@ -43,7 +41,7 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<Strin
             target.wants_reasoning && abilities.thinks,
         ),
     };
-    serde_json::to_string(&body).map_err(|_| ProviderError::Configuration("its request cannot be written"))
+    json::text(&body)
 }
 
 #[derive(Serialize)]

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::protocol::id::{MessageId, ToolCallId};
+use crate::protocol::json;
 use crate::protocol::message::{
     Content, ContentPart, MediaPart, MediaSource, Message, MessageBody, MessageExtras, TextPart,
 };
@@ -181,8 +182,8 @@ impl Answer {
         }
         let content = match invocation.get("result") {
             Some(Value::String(text)) if !text.is_empty() => text.clone(),
-            Some(Value::Null | Value::String(_)) | None => json!({ "result": "" }).to_string(),
-            Some(value) => value.to_string(),
+            Some(Value::Null | Value::String(_)) | None => json::text(&json!({ "result": "" })),
+            Some(value) => json::text(value),
         };
         let id = MessageId::new(format!("{}_{}", self.id, call.id));
         self.results.push(Message::tool(id, call.id.clone(), content));
@@ -195,7 +196,7 @@ fn tool_call(invocation: &Value) -> Option<ToolCall> {
     Some(ToolCall {
         id: ToolCallId::new(member("toolCallId")?),
         name: member("toolName")?.to_owned(),
-        arguments: arguments.map_or_else(|| "{}".to_owned(), Value::to_string),
+        arguments: arguments.map_or_else(|| "{}".to_owned(), json::text),
         encrypted_value: None,
     })
 }

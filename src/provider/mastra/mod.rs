@@ -30,7 +30,7 @@ impl Provider for Mastra {
     fn call(&self, target: &ModelTarget, request: &ModelRequest) -> Result<ModelCall, ProviderError> {
         target.check()?;
         let url = url(&target.base_url, &target.model);
-        Ok(target.post(url, request::body(request)?))
+        Ok(target.post(url, request::body(request)))
     }
 
     fn runs_tools(&self) -> bool {

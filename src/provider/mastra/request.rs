@@ -8,7 +8,7 @@ use super::super::content::{
     settings_object,
 };
 use super::super::upstream_ids::UpstreamIds;
-use super::super::{KeptThread, ModelMessage, ModelRequest, ModelToolCall, ModelToolResult, ProviderError};
+use super::super::{KeptThread, ModelMessage, ModelRequest, ModelToolCall, ModelToolResult};
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::json;
@@ -21,10 +21,7 @@ use crate::protocol::tree::json;
 const RESERVED_CONTEXT: [&str; 2] = ["mastra__", "mastra:"];
 
 /// The body's text.
-///
-/// # Errors
-/// [`ProviderError::Configuration`] when it cannot be written, which nothing of today's types leads to.
-pub(super) fn body(request: &ModelRequest) -> Result<String, ProviderError> {
+pub(super) fn body(request: &ModelRequest) -> String {
     let system = join_texts(request.system.iter().map(String::as_str));
     let messages = match &request.kept_thread {
         Some(thread) => new_messages(&request.messages, thread.is_read_only),
@@ -47,7 +44,7 @@ pub(super) fn body(request: &ModelRequest) -> Result<String, ProviderError> {
             .map(|schema| json!({ "schema": schema })),
         request_context: request_context(&request.unknown_props),
     };
-    serde_json::to_string(&body).map_err(|_| ProviderError::Configuration("its request cannot be written"))
+    json::text(&body)
 }
 
 #[derive(Serialize)]

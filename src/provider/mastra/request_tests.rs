@@ -60,7 +60,7 @@ fn sent(messages: Vec<ModelMessage>, kept_thread: Option<KeptThread>) -> Value {
         thread_id: ThreadId::new("thread"),
         kept_thread,
     };
-    serde_json::from_str(&body(&request).unwrap()).unwrap()
+    serde_json::from_str(&body(&request)).unwrap()
 }
 
 fn invocation(id: &str, result: &str) -> Value {

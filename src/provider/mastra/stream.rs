@@ -10,6 +10,7 @@ use super::super::sse_answer::SseAnswer;
 use super::super::upstream_ids::UpstreamIds;
 use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::chunk::{self, Call, Delta, Failure, Finish, Head, Outcome, Start, Tripwire};
+use crate::protocol::json;
 use crate::protocol::json_cursor::is_json;
 use crate::protocol::tool::ToolResult;
 use crate::protocol::tool_result;
@@ -373,7 +374,7 @@ fn denial_of(outcome: &Outcome) -> Option<ToolResult> {
 fn failure(failure: Failure) -> ProviderError {
     let error = failure.error;
     let Some(status) = error.get("statusCode").and_then(Value::as_u64) else {
-        return refusal::in_stream(json!({ "error": error }).to_string().as_bytes());
+        return refusal::in_stream(json::text(&json!({ "error": error })).as_bytes());
     };
     let headers = error.get("responseHeaders").and_then(Value::as_object);
     let headers: Vec<(String, String)> = headers
@@ -382,7 +383,7 @@ fn failure(failure: Failure) -> ProviderError {
         .filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?.to_owned())))
         .collect();
     let body = error.get("responseBody").and_then(Value::as_str);
-    let body = body.map_or_else(|| json!({ "error": error }).to_string(), str::to_owned);
+    let body = body.map_or_else(|| json::text(&json!({ "error": error })), str::to_owned);
     refusal::of_response(u16::try_from(status).unwrap_or(500), &headers, body.as_bytes())
 }
 

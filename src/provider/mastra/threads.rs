@@ -9,6 +9,7 @@ use super::api;
 pub use super::messages::KeptMessage;
 use super::messages::StoredMessage;
 use crate::protocol::id::{ResourceId, ThreadId};
+use crate::protocol::json;
 use crate::protocol::order::insert_in_order;
 use crate::protocol::payload::Member;
 use crate::protocol::percent;
@@ -51,7 +52,7 @@ pub fn create(target: &ModelTarget, owner: &ResourceId, id: &ThreadId, new: &New
     if let (Some(title), Value::Object(members)) = (&new.title, &mut body) {
         members.insert("title".to_owned(), title.as_str().into());
     }
-    target.json("POST", url(target, "", ""), Some(body.to_string()))
+    target.json("POST", url(target, "", ""), Some(json::text(&body)))
 }
 
 /// `PATCH /memory/threads/:threadId`
@@ -63,7 +64,7 @@ pub fn update(target: &ModelTarget, id: &ThreadId, patch: &ThreadPatch) -> HttpR
     if let Some(metadata) = &patch.metadata {
         body.insert("metadata".to_owned(), Value::Object(metadata.clone()));
     }
-    let body = Value::Object(body).to_string();
+    let body = json::text(&body);
     target.json("PATCH", url(target, &path(id), ""), Some(body))
 }
 
@@ -93,7 +94,7 @@ fn path(id: &ThreadId) -> String {
 }
 
 fn order_by(field: &str, direction: &str) -> String {
-    percent::encode(&json!({ "field": field, "direction": direction }).to_string())
+    percent::encode(&json::text(&json!({ "field": field, "direction": direction })))
 }
 
 /// Reads a thread.

@@ -21,7 +21,7 @@ impl Provider for OpenAiChat {
     fn call(&self, target: &ModelTarget, request: &ModelRequest) -> Result<ModelCall, ProviderError> {
         target.check()?;
         let url = format!("{}/chat/completions", target.base_url.trim_end_matches('/'));
-        Ok(target.post(url, request::body(target, request)?))
+        Ok(target.post(url, request::body(target, request)))
     }
 
     fn unknown_settings(&self) -> &'static [&'static str] {

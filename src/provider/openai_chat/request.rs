@@ -13,9 +13,10 @@ use super::super::content::{
     answer_by_schema, data_url, essence, file_name, is_blank, join_texts, object_schema,
 };
 use super::super::turns::CONTINUE;
-use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult, ProviderError};
+use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult};
 use super::dialect::Dialect;
 use crate::protocol::forwarded_props::ToolChoice;
+use crate::protocol::json;
 use crate::protocol::message::{ContentPart, MediaPart, MediaSource};
 use crate::protocol::tool::Tool;
 use crate::protocol::tree::json;
@@ -24,10 +25,7 @@ use crate::protocol::tree::json;
 const BETWEEN_RESULTS_AND_USER: &str = "Understood.";
 
 /// The body's text.
-///
-/// # Errors
-/// [`ProviderError::Configuration`] when it cannot be written, which nothing of today's types leads to.
-pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<String, ProviderError> {
+pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> String {
     let dialect = Dialect::of(&target.base_url);
     let settings = &request.settings;
     let max_output_tokens = settings.max_output_tokens;
@@ -52,7 +50,7 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<Strin
             .as_ref()
             .map(|schema| response_format(schema, dialect)),
     };
-    serde_json::to_string(&body).map_err(|_| ProviderError::Configuration("its request cannot be written"))
+    json::text(&body)
 }
 
 #[derive(Serialize)]

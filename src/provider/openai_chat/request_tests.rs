@@ -37,7 +37,7 @@ fn request() -> ModelRequest {
 }
 
 fn written(base_url: &str, request: &ModelRequest) -> Value {
-    serde_json::from_str(&body(&target(base_url), request).unwrap()).unwrap()
+    serde_json::from_str(&body(&target(base_url), request)).unwrap()
 }
 
 fn messages_of(request: &ModelRequest) -> Value {

@@ -18,6 +18,7 @@ use super::delta::{Choice, Chunk, Delta, FunctionDelta, ToolCallDelta};
 use super::plain_delta::PlainDeltas;
 use crate::binding::sse_decoder::{SseDecoder, SseEvent};
 use crate::protocol::event::TokenUsage;
+use crate::protocol::json;
 use crate::protocol::json::heal_surrogates;
 use crate::protocol::json_cursor::CursorFault;
 use crate::protocol::payload;
@@ -263,7 +264,7 @@ fn native_choice<'a>(
     let content = match response {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text,
-        Some(value) => value.to_string(),
+        Some(value) => json::text(&value),
     };
     Choice {
         index: None,

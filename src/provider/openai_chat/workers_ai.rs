@@ -31,7 +31,7 @@ impl Provider for WorkersAi {
             method: "POST",
             url: format!("{}/{}", target.base_url, target.model),
             headers: Vec::new(),
-            body: Some(inputs(target, request)?),
+            body: Some(inputs(target, request)),
         }))
     }
 
@@ -49,10 +49,9 @@ impl Provider for WorkersAi {
 }
 
 /// The inputs of a model. The model is no part of them, a schema is given bare, and a text may not be `null`.
-fn inputs(target: &ModelTarget, request: &ModelRequest) -> Result<String, ProviderError> {
-    let body = request::body(target, request)?;
-    let mut inputs =
-        json::object(&body).ok_or(ProviderError::Configuration("its request cannot be written"))?;
+fn inputs(target: &ModelTarget, request: &ModelRequest) -> String {
+    let body = request::body(target, request);
+    let mut inputs = json::object(&body).unwrap_or_default();
     inputs.shift_remove("model");
     inputs.shift_remove("stream_options");
     if let Some(top_k) = request.settings.top_k {
@@ -69,7 +68,7 @@ fn inputs(target: &ModelTarget, request: &ModelRequest) -> Result<String, Provid
             *content = Value::from("");
         }
     }
-    Ok(Value::Object(inputs).to_string())
+    json::text(&inputs)
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! The output items of an answer, found by whatever their events name them: item id, else call id, else output index
 //! (B029, B030).
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use super::super::ModelEvent;
@@ -26,19 +24,21 @@ struct Names {
     output_index: Option<u64>,
 }
 
-/// The items by their place: the number of items that arrived before. Boxed, so that one map's code serves all three.
+/// The items in the order they arrived in.
 #[derive(Debug, Default)]
 pub(super) struct Items {
-    messages: BTreeMap<usize, Box<Message>>,
-    calls: BTreeMap<usize, Box<Call>>,
-    /// Reasoning, with what must go back of it.
-    reasoning: BTreeMap<usize, Box<Value>>,
+    messages: Vec<Message>,
+    calls: Vec<Call>,
+    /// Reasoning: its place, and what must go back of it.
+    reasoning: Vec<(usize, Value)>,
     count: usize,
 }
 
 /// Text.
 #[derive(Debug)]
 pub(super) struct Message {
+    /// The number of items that arrived before.
+    place: usize,
     names: Names,
     text: String,
     phase: String,
@@ -50,6 +50,8 @@ pub(super) struct Message {
 /// A call.
 #[derive(Debug)]
 pub(super) struct Call {
+    /// The number of items that arrived before.
+    place: usize,
     names: Names,
     slot: usize,
     /// Names the call towards [`ToolCallMerge`].
@@ -97,31 +99,29 @@ impl Items {
     pub fn message(&mut self, naming: &Naming<'_>) -> &mut Message {
         let named = |message: &Message| naming.is_of(&message.names);
         let possible = |message: &Message| !message.is_closed && naming.may_be_of(&message.names);
-        let place = self
-            .find(&self.messages, named)
-            .or_else(|| self.find(&self.messages, possible));
-        let place = place.unwrap_or_else(|| self.next_place());
-        self.messages.entry(place).or_insert_with(|| {
-            Box::new(Message {
-                names: naming.to_names(),
-                text: String::new(),
-                phase: String::new(),
-                said: Vec::new(),
-                is_closed: false,
-            })
+        let found = self.messages.iter().rposition(named);
+        let found = found.or_else(|| self.messages.iter().rposition(possible));
+        let count = &mut self.count;
+        found_or_new(&mut self.messages, found, || Message {
+            place: next(count),
+            names: naming.to_names(),
+            text: String::new(),
+            phase: String::new(),
+            said: Vec::new(),
+            is_closed: false,
         })
     }
 
     /// The call that is named; a new one, made known to `merge`, if there is none.
     pub fn call(&mut self, naming: &Naming<'_>, merge: &mut ToolCallMerge) -> &mut Call {
+        let named = |call: &Call| naming.is_of(&call.names);
         let possible = |call: &Call| !call.is_closed && naming.may_be_of(&call.names);
-        let place = self
-            .find(&self.calls, |call| naming.is_of(&call.names))
-            .or_else(|| self.find(&self.calls, possible));
-        let slot = self.calls.len();
-        let place = place.unwrap_or_else(|| self.next_place());
-        self.calls.entry(place).or_insert_with(|| {
+        let found = self.calls.iter().rposition(named);
+        let found = found.or_else(|| self.calls.iter().rposition(possible));
+        let (slot, count) = (self.calls.len(), &mut self.count);
+        found_or_new(&mut self.calls, found, || {
             let call = Call {
+                place: next(count),
                 names: naming.to_names(),
                 slot,
                 key: format!("call {slot}"),
@@ -130,14 +130,13 @@ impl Items {
             };
             // Without a name yet, so there is nothing to say.
             merge.take(call.piece(), &mut Vec::new());
-            Box::new(call)
+            call
         })
     }
 
     /// The call that is named by an id.
     pub fn known_call(&mut self, naming: &Naming<'_>) -> Option<&mut Call> {
-        let mut calls = self.calls.values_mut().map(|call| &mut **call);
-        calls.find(|call| naming.is_of(&call.names))
+        self.calls.iter_mut().find(|call| naming.is_of(&call.names))
     }
 
     /// Keeps reasoning that can go back: only what is encrypted can, since nothing is stored at the vendor.
@@ -145,19 +144,19 @@ impl Items {
         if item.encrypted_content.0.is_empty() {
             return;
         }
-        let place = self.next_place();
+        let place = next(&mut self.count);
         let kept = json!({
             "type": "reasoning",
             "id": item.id.0,
             "summary": item.summary.filter(Value::is_array).unwrap_or_else(|| json!([])),
             "encrypted_content": item.encrypted_content.0,
         });
-        self.reasoning.insert(place, kept.into());
+        self.reasoning.push((place, kept));
     }
 
     /// Whether a message has said anything.
     pub fn have_said(&self) -> bool {
-        self.messages.values().any(|message| !message.said.is_empty())
+        self.messages.iter().any(|message| !message.said.is_empty())
     }
 
     /// Every item in its place, if there is reasoning among them. Calls are named by their slot: they go back as they are
@@ -166,28 +165,38 @@ impl Items {
         if self.reasoning.is_empty() {
             return None;
         }
-        let item = |place: usize| {
-            let message = self.messages.get(&place).map(|message| message.to_state());
-            let call = self
-                .calls
-                .get(&place)
-                .map(|call| json!({ "type": "function_call", "slot": call.slot }));
-            message
-                .or(call)
-                .or_else(|| self.reasoning.get(&place).map(|item| Value::clone(item)))
-        };
-        Some((0..self.count).filter_map(item).collect())
+        let messages = self
+            .messages
+            .iter()
+            .map(|message| (message.place, message.to_state()));
+        let calls = self.calls.iter();
+        let calls = calls.map(|call| (call.place, json!({ "type": "function_call", "slot": call.slot })));
+        let mut state = vec![Value::Null; self.count];
+        for (place, item) in messages.chain(calls).chain(self.reasoning.iter().cloned()) {
+            if let Some(known) = state.get_mut(place) {
+                *known = item;
+            }
+        }
+        Some(Value::Array(state))
     }
+}
 
-    fn find<T>(&self, items: &BTreeMap<usize, Box<T>>, is_meant: impl Fn(&T) -> bool) -> Option<usize> {
-        let mut latest_first = items.iter().rev();
-        latest_first.find_map(|(place, item)| is_meant(item).then_some(*place))
-    }
+/// The item that was found; a new one if there was none.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "it is the place of one that was found, or of the new one"
+)]
+fn found_or_new<T>(items: &mut Vec<T>, found: Option<usize>, new: impl FnOnce() -> T) -> &mut T {
+    let place = found.unwrap_or_else(|| {
+        items.push(new());
+        items.len() - 1
+    });
+    &mut items[place]
+}
 
-    fn next_place(&mut self) -> usize {
-        self.count += 1;
-        self.count - 1
-    }
+fn next(count: &mut usize) -> usize {
+    *count += 1;
+    *count - 1
 }
 
 impl Message {

@@ -28,7 +28,7 @@ impl Provider for OpenAiResponses {
     fn call(&self, target: &ModelTarget, request: &ModelRequest) -> Result<ModelCall, ProviderError> {
         target.check()?;
         let url = format!("{}/responses", target.base_url.trim_end_matches('/'));
-        Ok(target.post(url, request::body(target, request)?))
+        Ok(target.post(url, request::body(target, request)))
     }
 
     fn unknown_settings(&self) -> &'static [&'static str] {

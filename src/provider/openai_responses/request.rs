@@ -6,17 +6,15 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::super::content::{data_url, essence, file_name, is_blank, join_texts, object_schema};
-use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult, ProviderError};
+use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult};
 use crate::protocol::forwarded_props::ToolChoice;
+use crate::protocol::json;
 use crate::protocol::message::{ContentPart, MediaPart, MediaSource};
 use crate::protocol::tool::Tool;
 use crate::protocol::tree::json;
 
 /// The body's text.
-///
-/// # Errors
-/// [`ProviderError::Configuration`] when it cannot be written, which nothing of today's types leads to.
-pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<String, ProviderError> {
+pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> String {
     let reasons = reasons(&target.model);
     let settings = &request.settings;
     let body = Body {
@@ -38,7 +36,7 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> Result<Strin
         top_p: settings.top_p.filter(|_| !reasons),
         text: request.output_schema.as_ref().map(text_format),
     };
-    serde_json::to_string(&body).map_err(|_| ProviderError::Configuration("its request cannot be written"))
+    json::text(&body)
 }
 
 /// Whether a model reasons, told by its name. Such a model refuses sampling settings; another one refuses to include

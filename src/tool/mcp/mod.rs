@@ -9,6 +9,7 @@ pub mod message;
 use serde_json::{Map, Value};
 
 use super::address::Address;
+use crate::protocol::json;
 use crate::protocol::tool::{Tool, ToolResult};
 use crate::provider::HttpRequest;
 use crate::provider::Secret;
@@ -124,7 +125,7 @@ impl McpServer {
         request
             .headers
             .push(("content-type".to_owned(), "application/json".to_owned()));
-        request.body = Some(message.to_string());
+        request.body = Some(json::text(&message));
         request
     }
 
@@ -216,7 +217,7 @@ pub fn agreed_version(initialized: &Value) -> Result<&'static str, McpFault> {
 /// The result of a `tools/call`: the server's own object, from which MCP apps are rebuilt. Source: contract 3 (D16).
 pub fn call_result(result: &Value) -> ToolResult {
     ToolResult {
-        content: result.to_string(),
+        content: json::text(&result),
         is_error: result.get("isError").and_then(Value::as_bool).unwrap_or(false),
     }
 }

@@ -1,7 +1,5 @@
 //! Nodes and a value -> violations.
 
-use std::fmt::{self, Write};
-
 use serde_json::{Map, Value};
 
 use super::decimal::Decimal;
@@ -9,6 +7,7 @@ use super::{
     ArrayKeyword, Combination, JsonType, Keyword, Node, NodeId, NumberKeyword, ObjectKeyword, TextKeyword,
     VIOLATIONS_MAX_COUNT, Violation,
 };
+use crate::protocol::json;
 
 /// Keywords applied, values compared, names looked up and texts counted (64 bytes are one) in one check. Alternatives
 /// inside alternatives multiply: without a bound a small schema could keep us busy without end.
@@ -430,29 +429,26 @@ fn none_of(allowed: &[Value], place: &Place<'_>) -> Violation {
     place.violation(message)
 }
 
-/// A value as JSON text of at most so many bytes; of a longer one no more is written.
+/// A value as JSON text of at most so many bytes. One that is surely longer is not written at all.
 fn quoted(value: &Value, max_bytes: usize) -> Option<String> {
-    let mut room = Room {
-        text: String::new(),
-        max_bytes,
+    leave_room(value, &mut max_bytes.clone())?;
+    Some(json::text(value)).filter(|text| text.len() <= max_bytes)
+}
+
+/// Takes from the room what a value takes at least; `None` = there is not as much.
+fn leave_room(value: &Value, room: &mut usize) -> Option<()> {
+    let least_bytes = match value {
+        Value::String(text) => text.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => 1,
     };
-    write!(room, "{value}").ok()?;
-    Some(room.text)
-}
-
-/// A text that takes so many bytes, and no more.
-struct Room {
-    text: String,
-    max_bytes: usize,
-}
-
-impl fmt::Write for Room {
-    fn write_str(&mut self, more: &str) -> fmt::Result {
-        if self.text.len() + more.len() > self.max_bytes {
-            return Err(fmt::Error);
-        }
-        self.text.push_str(more);
-        Ok(())
+    *room = room.checked_sub(least_bytes)?;
+    match value {
+        Value::Array(items) => items.iter().try_for_each(|item| leave_room(item, room)),
+        Value::Object(members) => members.iter().try_for_each(|(name, member)| {
+            *room = room.checked_sub(name.len())?;
+            leave_room(member, room)
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(()),
     }
 }
 
