@@ -296,6 +296,17 @@ pub fn resolve(prefix: &str, method: &str, path: &str) -> Result<Route, ApiError
     }
 }
 
+/// The path of an address as the platform gives it, and its query if it has one.
+pub fn path_and_query(url: &str) -> (&str, Option<&str>) {
+    let (address, query) = match url.split_once('?') {
+        Some((address, query)) => (address, Some(query)),
+        None => (url, None),
+    };
+    let after_scheme = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let path = after_scheme.find('/').and_then(|start| after_scheme.get(start..));
+    (path.unwrap_or("/"), query)
+}
+
 /// The template of a path, `/threads/:threadId`: for the log, which must not hold what a client wrote. `None` where no
 /// route has the path.
 pub fn template(prefix: &str, path: &str) -> Option<&'static str> {

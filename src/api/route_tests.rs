@@ -185,3 +185,18 @@ fn head_goes_where_get_goes() {
         Err((405, Some("POST, OPTIONS".to_owned())))
     );
 }
+
+#[test]
+fn an_address_is_taken_apart_without_decoding_it() {
+    let cases = [
+        ("https://example.com/", ("/", None)),
+        ("https://example.com:8080/a/b", ("/a/b", None)),
+        ("https://example.com/a?b=/c?d", ("/a", Some("b=/c?d"))),
+        ("https://example.com/a%3F%2Fb?", ("/a%3F%2Fb", Some(""))),
+        ("https://example.com?b", ("/", Some("b"))),
+        ("https://example.com", ("/", None)),
+    ];
+    for (url, parts) in cases {
+        assert_eq!(path_and_query(url), parts, "{url}");
+    }
+}

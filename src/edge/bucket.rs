@@ -2,8 +2,8 @@
 
 use js_sys::{Array, JsString, Promise};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
 
+use super::bindings::settled;
 use super::stream::describe;
 use crate::store::{AttachmentError, Attachments};
 
@@ -53,9 +53,7 @@ impl Attachments for R2 {
 }
 
 async fn done(begun: Result<Promise, JsValue>) -> Result<JsValue, AttachmentError> {
-    let ended = match begun {
-        Ok(promise) => JsFuture::from(promise).await,
-        Err(thrown) => Err(thrown),
-    };
-    ended.map_err(|thrown| AttachmentError(describe(&thrown)))
+    settled(begun)
+        .await
+        .map_err(|thrown| AttachmentError(describe(&thrown)))
 }

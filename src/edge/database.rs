@@ -6,8 +6,8 @@
 use js_sys::{Array, JSON, Promise, Reflect};
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
 
+use super::bindings::settled;
 use super::stream::describe;
 use crate::protocol::json;
 use crate::store::{Database, DatabaseError, Parameter, Row, Statement};
@@ -45,7 +45,7 @@ async fn run(database: &D1, statements: &[Statement]) -> Result<Vec<Vec<Row>>, J
         let statement = database.prepare(&statement.sql)?.bind(&parameters)?;
         prepared.push(&statement.into());
     }
-    let results: Array = JsFuture::from(database.run(&prepared)?).await?.dyn_into()?;
+    let results: Array = settled(database.run(&prepared)).await?.dyn_into()?;
     results.iter().map(|result| rows(&result)).collect()
 }
 

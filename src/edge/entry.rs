@@ -1,18 +1,19 @@
 //! What the platform calls.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the macro's own way out for a handler that fails; ours does not"
-)]
+use std::rc::Rc;
 
 use js_sys::{Promise, Reflect};
-use wasm_bindgen::JsValue;
-use worker::{Context, Env, Request, Response, ScheduleContext, ScheduledEvent, event, wasm_bindgen};
+use wasm_bindgen::prelude::*;
+use web_sys::Request;
+// Its part is what starts with the isolate: a panic's way to the log, and the isolate's reset after one.
+use worker as _;
 
+use super::bindings::{Context, Env, State, promise};
 use super::fuse;
+use super::run_object::RunObject;
 
 /// Once per isolate: a panic's message and stack go to the log, then the platform's own hook resets the isolate.
-#[event(start)]
+#[wasm_bindgen(start)]
 fn start() {
     let platform_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -33,18 +34,60 @@ fn quicken_microtasks() {
     }
 }
 
-/// Every request. Never an `Err`: the platform would show it as a bare text.
-#[event(fetch)]
-async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<Response> {
-    #[cfg(feature = "test-commands")]
-    if let Some(obeyed) = super::test_commands::relay(&request, &env).await {
-        return obeyed;
-    }
-    Ok(super::serve(request, env, &context).await)
+/// Every request.
+#[wasm_bindgen]
+pub fn fetch(request: Request, env: Env, context: Context) -> Promise {
+    promise(Box::pin(async move {
+        #[cfg(feature = "test-commands")]
+        if let Some(obeyed) = super::test_commands::relay(&request, &env).await {
+            return obeyed;
+        }
+        let answer = super::serve(&request, &env, &context).await;
+        answer.into_response().map(JsValue::from)
+    }))
 }
 
 /// The cron trigger.
-#[event(scheduled)]
-async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
-    super::retention::purge_idle(&env).await;
+#[wasm_bindgen]
+pub fn scheduled(_event: JsValue, env: Env, _context: Context) -> Promise {
+    promise(Box::pin(async move {
+        super::retention::purge_idle(&env).await;
+        Ok(JsValue::UNDEFINED)
+    }))
+}
+
+/// The class of the objects that runs live in.
+#[wasm_bindgen(js_name = RunObject)]
+#[derive(Debug)]
+pub struct RunObjectClass(Rc<RunObject>);
+
+#[wasm_bindgen(js_class = RunObject)]
+impl RunObjectClass {
+    /// The object wakes.
+    #[wasm_bindgen(constructor)]
+    pub fn new(state: State, env: Env) -> Self {
+        Self(Rc::new(RunObject::new(state, env)))
+    }
+
+    /// A call of the Worker.
+    pub fn fetch(&self, request: Request) -> Promise {
+        let object = Rc::clone(&self.0);
+        promise(Box::pin(async move {
+            #[cfg(feature = "test-commands")]
+            if let Some(obeyed) = object.obey(&request).await {
+                return obeyed;
+            }
+            let answer = object.fetch(&request).await;
+            answer.into_response().map(JsValue::from)
+        }))
+    }
+
+    /// The alarm it has set.
+    pub fn alarm(&self) -> Promise {
+        let object = Rc::clone(&self.0);
+        promise(Box::pin(async move {
+            object.alarm().await;
+            Ok(JsValue::UNDEFINED)
+        }))
+    }
 }

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use js_sys::{JSON, Reflect};
 use serde_json::{Map, Value};
 use wasm_bindgen::{JsCast, JsValue};
-use worker::Env;
 
+use super::bindings::{Env, Namespace};
 use super::bucket::R2;
 use super::database::D1;
 use super::log::{ConsoleLog, LogLine};
@@ -152,7 +152,7 @@ fn object<T: JsCast>(env: &Env, name: &str) -> Option<T> {
 
 /// The objects runs live in.
 pub fn run_objects(env: &Env) -> Option<RunObjects> {
-    env.durable_object(RUNS_BINDING).ok().map(RunObjects::new)
+    object::<Namespace>(env, RUNS_BINDING).map(RunObjects::new)
 }
 
 /// From which level on log lines are written; all that are worth a look while the configuration is wrong.

@@ -1,9 +1,10 @@
 //! What every handler has, and the handlers of the service and its agents. Runs and threads have files of their own.
 
 use futures::future::LocalBoxFuture;
-use worker::{Env, Request};
+use web_sys::Request;
 
 use super::RequestIds;
+use super::bindings::Env;
 use super::body::{self, BodyFault};
 use super::env;
 use super::header;
@@ -161,7 +162,7 @@ impl Call<'_> {
         check_content_encoding(header(self.request, "content-encoding").as_deref())?;
         let declared = check_content_length(header(self.request, "content-length").as_deref(), max_bytes);
         let keep_bytes = if declared.is_ok() { max_bytes } else { 0 };
-        let bytes = body::read(self.request.inner(), keep_bytes)
+        let bytes = body::read(self.request, keep_bytes)
             .await
             .map_err(|fault| match fault {
                 BodyFault::TooLarge => ApiError::body_too_large(max_bytes),

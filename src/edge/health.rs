@@ -74,9 +74,9 @@ impl Call<'_> {
         };
         let answered = match self.objects.fresh(self.config.jurisdiction.as_deref()) {
             Ok(address) => self.objects.call(address, &status, "").await,
-            Err(error) => Err(error),
+            Err(thrown) => Err(thrown),
         };
-        self.judged("object", answered.map_err(|error| describe(&error.into())))
+        self.judged("object", answered.map_err(|thrown| describe(&thrown)))
     }
 
     /// Whether an agent has the key, the binding and the secrets its configuration names.

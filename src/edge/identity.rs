@@ -8,8 +8,8 @@ use js_sys::{JSON, Object, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{Crypto, CryptoKey, WorkerGlobalScope};
-use worker::Env;
 
+use super::bindings::Env;
 use super::clock::PlatformClock;
 use super::env;
 use super::http::FetchClient;

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use serde_json::{Map, Value};
+use web_sys::console;
 
 use super::reply::Answer;
 use crate::protocol::json;
@@ -18,11 +19,11 @@ pub struct LogLine {
 impl LogLine {
     /// Writes it. The first line of a process takes the platform long.
     pub fn write(&self) {
-        let text = &self.text;
+        let text = self.text.as_str().into();
         match self.level {
-            Level::Debug | Level::Info => worker::console_log!("{text}"),
-            Level::Warn => worker::console_warn!("{text}"),
-            Level::Error => worker::console_error!("{text}"),
+            Level::Debug | Level::Info => console::log_1(&text),
+            Level::Warn => console::warn_1(&text),
+            Level::Error => console::error_1(&text),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use js_sys::{Array, Function, Object, Reflect};
 use wasm_bindgen::prelude::*;
-use worker::Env;
 
+use super::bindings::Env;
 use super::stream::describe;
 use crate::protocol::event::RunErrorCode;
 use crate::run::report::RunReport;

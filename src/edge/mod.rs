@@ -2,12 +2,14 @@
 //!
 //! The only place that touches `worker`, `js_sys` and `web_sys`.
 
+mod bindings;
 mod body;
 mod bucket;
 mod clock;
 mod database;
 mod entry;
 mod env;
+mod frames;
 mod fuse;
 mod handlers;
 mod health;
@@ -40,7 +42,7 @@ mod viewers;
 mod watchdog;
 
 use js_sys::Array;
-use worker::{Context, Env, Request, Response};
+use web_sys::Request;
 
 use crate::api::cors::CorsOrigins;
 use crate::api::error::ApiError;
@@ -54,6 +56,7 @@ use crate::protocol::id::RunId;
 use crate::run::RunRefusal;
 use crate::run::ports::{Clock, Level, Log};
 use crate::store::{DAY_MS, Exhausted};
+use bindings::{Context, Env};
 use clock::PlatformClock;
 use handlers::Call;
 use identity::{Credentials, Identity};
@@ -86,13 +89,13 @@ impl RequestIds {
 }
 
 /// Answers a request, whatever happens.
-async fn serve(request: Request, env: Env, context: &Context) -> Response {
+async fn serve(request: &Request, env: &Env, context: &Context) -> Answer {
     let started_ms = PlatformClock.now_ms();
-    let ids = RequestIds::of(&request);
-    let log = ids.log(&env);
-    let origin = header(&request, "origin");
-    let method = request.inner().method();
-    let (cors, prefix, answer) = match env::settings(&env) {
+    let ids = RequestIds::of(request);
+    let log = ids.log(env);
+    let origin = header(request, "origin");
+    let method = request.method();
+    let (cors, prefix, answer) = match env::settings(env) {
         Err(error) => {
             log.line(
                 Level::Error,
@@ -107,16 +110,16 @@ async fn serve(request: Request, env: Env, context: &Context) -> Response {
         }
         // Before authentication: a browser sends no credentials with a preflight (known fault B126).
         Ok(settings) if method == "OPTIONS" => {
-            let requested = header(&request, "access-control-request-headers");
+            let requested = header(request, "access-control-request-headers");
             let headers = settings
                 .cors
                 .preflight_headers(origin.as_deref(), requested.as_deref());
             (headers, settings.config.prefix.clone(), Answer::no_content())
         }
         Ok(settings) => {
-            let credentials = Credentials::of(&settings.config.auth, |name| header(&request, name));
+            let credentials = Credentials::of(&settings.config.auth, |name| header(request, name));
             let identity = Identity::Claimed(credentials);
-            let answer = handle(&request, &env, &settings.config, &log, &ids, identity).await;
+            let answer = handle(request, env, &settings.config, &log, &ids, identity).await;
             (
                 settings.cors.answer_headers(origin.as_deref()),
                 settings.config.prefix.clone(),
@@ -124,19 +127,19 @@ async fn serve(request: Request, env: Env, context: &Context) -> Response {
             )
         }
     };
-    let template = route::template(&prefix, &request.path());
+    let url = request.url();
+    let template = route::template(&prefix, route::path_and_query(&url).0);
     let duration_ms = PlatformClock.now_ms().saturating_sub(started_ms);
     log_later(context, log.request(&method, template, &answer, duration_ms));
     let answer = answer
         .with_headers(cors)
         .with_headers([("x-request-id", ids.request_id)]);
-    body::discard(request.inner()).await;
-    let answer = if method == "HEAD" {
+    body::discard(request).await;
+    if method == "HEAD" {
         answer.without_body()
     } else {
         answer
-    };
-    answer.into_response()
+    }
 }
 
 /// Logs a request, and before the first one what the deployment does without. The answer does not wait for that.
@@ -144,10 +147,10 @@ fn log_later(context: &Context, line: Option<LogLine>) {
     let mut lines = env::take_notes();
     lines.extend(line);
     if !lines.is_empty() {
-        context.wait_until(async move {
+        context.wait_until(Box::pin(async move {
             PlatformClock.sleep(0).await;
             lines.iter().for_each(LogLine::write);
-        });
+        }));
     }
 }
 
@@ -171,17 +174,18 @@ async fn handle(
         );
         return Err(ApiError::config_invalid("RUNS must be bound"));
     };
-    let method = request.inner().method();
+    let method = request.method();
     let method = if is_handshake(&method, header(request, "upgrade").as_deref()) {
         Method::Handshake.as_str()
     } else {
         &method
     };
-    let route = route::resolve(&config.prefix, method, &request.path())?;
-    let url = request.inner().url();
+    let url = request.url();
+    let (path, query) = route::path_and_query(&url);
+    let route = route::resolve(&config.prefix, method, path)?;
     let call = Call {
         request,
-        query: Query::parse(url.split_once('?').map_or("", |(_, query)| query)),
+        query: Query::parse(query.unwrap_or_default()),
         env,
         config,
         objects,
@@ -194,7 +198,7 @@ async fn handle(
 
 /// Bytes of the names and values of a request's headers, counted by the platform: `name,value` for each.
 fn headers_bytes(request: &Request) -> usize {
-    let pairs = Array::from(request.headers().0.as_ref());
+    let pairs = Array::from(&request.headers());
     let (length, comma_count) = (pairs.join("").length(), pairs.length());
     length.saturating_sub(comma_count) as usize
 }

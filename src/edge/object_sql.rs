@@ -1,13 +1,15 @@
 //! The object's own SQLite as the port the core knows.
 
-use worker::{SqlStorage, SqlStorageValue, State};
+use js_sys::{Array, ArrayBuffer, Number, Uint8Array};
+use wasm_bindgen::{JsCast, JsValue};
 
+use super::bindings::{Sql, State};
 use super::stream::describe;
 use crate::run::ports::{ObjectStorage, SqlValue, StorageFault};
 
 /// The storage of one object.
 #[derive(Debug, Clone)]
-pub struct ObjectSql(SqlStorage);
+pub struct ObjectSql(Sql);
 
 impl ObjectSql {
     /// The storage of the object with this state.
@@ -18,34 +20,38 @@ impl ObjectSql {
 
 impl ObjectStorage for ObjectSql {
     fn exec(&self, sql: &'static str, parameters: Vec<SqlValue>) -> Result<Vec<Vec<SqlValue>>, StorageFault> {
-        let parameters: Vec<SqlStorageValue> = parameters.into_iter().map(parameter).collect();
-        let rows = self.0.exec(sql, parameters).map_err(fault)?.raw();
-        rows.map(|row| row.map_err(fault)?.into_iter().map(value).collect())
+        let parameters: Array = parameters.into_iter().map(parameter).collect();
+        let cursor = self.0.exec(sql, &parameters).map_err(fault)?;
+        let rows = cursor.raw().to_array().map_err(fault)?;
+        rows.iter()
+            .map(|row| Array::from(&row).iter().map(value).collect())
             .collect()
     }
 }
 
-fn parameter(value: SqlValue) -> SqlStorageValue {
+fn parameter(value: SqlValue) -> JsValue {
     match value {
-        SqlValue::Null => SqlStorageValue::Null,
-        SqlValue::Integer(number) => SqlStorageValue::Integer(number),
-        SqlValue::Text(text) => SqlStorageValue::String(text),
-        SqlValue::Bytes(bytes) => SqlStorageValue::Blob(bytes),
+        SqlValue::Null => JsValue::NULL,
+        SqlValue::Integer(number) => JsValue::from_f64(number as f64),
+        SqlValue::Text(text) => text.into(),
+        SqlValue::Bytes(bytes) => Uint8Array::from(bytes.as_slice()).into(),
     }
 }
 
-fn value(value: SqlStorageValue) -> Result<SqlValue, StorageFault> {
-    match value {
-        SqlStorageValue::Null => Ok(SqlValue::Null),
-        SqlStorageValue::Integer(number) => Ok(SqlValue::Integer(number)),
-        SqlStorageValue::String(text) => Ok(SqlValue::Text(text)),
-        SqlStorageValue::Blob(bytes) => Ok(SqlValue::Bytes(bytes)),
-        SqlStorageValue::Boolean(_) | SqlStorageValue::Float(_) => {
-            Err(StorageFault("a value of no kind of ours".to_owned()))
-        }
+fn value(value: JsValue) -> Result<SqlValue, StorageFault> {
+    if value.is_null() {
+        Ok(SqlValue::Null)
+    } else if let Some(text) = value.as_string() {
+        Ok(SqlValue::Text(text))
+    } else if let Some(number) = value.as_f64().filter(|_| Number::is_safe_integer(&value)) {
+        Ok(SqlValue::Integer(number as i64))
+    } else if let Some(buffer) = value.dyn_ref::<ArrayBuffer>() {
+        Ok(SqlValue::Bytes(Uint8Array::new(buffer).to_vec()))
+    } else {
+        Err(StorageFault("a value of no kind of ours".to_owned()))
     }
 }
 
-fn fault(error: worker::Error) -> StorageFault {
-    StorageFault(describe(&error.into()))
+fn fault(thrown: JsValue) -> StorageFault {
+    StorageFault(describe(&thrown))
 }

@@ -2,16 +2,15 @@
 //!
 //! The object's table for them; its statements are here, as `store` has those of the database.
 
-use std::rc::Rc;
 use std::time::Duration;
 
-use worker::{SqlStorage, SqlStorageValue, State};
-
+use super::bindings::State;
 use super::clock::PlatformClock;
 use super::log::ConsoleLog;
+use super::object_sql::ObjectSql;
 use crate::protocol::json;
 use crate::protocol::read;
-use crate::run::ports::{Clock, Level, Log};
+use crate::run::ports::{Clock, Level, Log, ObjectStorage, SqlValue, StorageFault};
 use crate::store::{Database, Statement, Store, StoreError};
 
 /// Longest text of a row in bytes; the platform takes 2 MB.
@@ -46,7 +45,7 @@ const DELETE: &str = "DELETE FROM outbox WHERE kept_at = ?1";
 /// The batches of one object, in order.
 #[derive(Debug, Clone)]
 pub struct Outbox {
-    state: Rc<State>,
+    sql: ObjectSql,
 }
 
 /// Why a batch is still here.
@@ -60,23 +59,25 @@ enum OutboxError {
 
 impl Outbox {
     /// The outbox of the object with this state.
-    pub fn new(state: Rc<State>) -> Self {
-        Self { state }
+    pub fn new(state: &State) -> Self {
+        Self {
+            sql: ObjectSql::new(state),
+        }
     }
 
     /// Keeps a batch; all of it or nothing, since nothing is awaited in between.
     ///
     /// # Errors
     /// The storage took nothing.
-    pub fn keep(&self, batch: &[Statement]) -> worker::Result<()> {
-        let sql = self.sql();
-        sql.exec(CREATE, None)?;
-        let now_ms = integer(PlatformClock.now_ms());
+    pub fn keep(&self, batch: &[Statement]) -> Result<(), StorageFault> {
+        self.sql.exec(CREATE, Vec::new())?;
+        let now_ms = PlatformClock.now_ms();
         let mut text = json::text(batch);
-        let mut piece = 0;
+        let mut piece: u64 = 0;
         while !text.is_empty() {
             let rest = text.split_off(text.floor_char_boundary(PIECE_MAX_BYTES));
-            sql.exec(INSERT, vec![now_ms.clone(), integer(piece), text.into()])?;
+            let row = vec![now_ms.into(), piece.into(), SqlValue::Text(text)];
+            self.sql.exec(INSERT, row)?;
             text = rest;
             piece += 1;
         }
@@ -89,8 +90,8 @@ impl Outbox {
         loop {
             let (kept_at_ms, text) = match self.oldest() {
                 Ok(oldest) => oldest?,
-                Err(error) => {
-                    log.line(Level::Error, "outbox_not_read", &[("error", &error)]);
+                Err(fault) => {
+                    log.line(Level::Error, "outbox_not_read", &[("error", &fault.0)]);
                     return Some(Duration::from_millis(PAUSE_MIN_MS));
                 }
             };
@@ -107,8 +108,8 @@ impl Outbox {
                     ));
                 }
             }
-            if let Err(error) = self.sql().exec(DELETE, vec![integer(kept_at_ms)]) {
-                log.line(Level::Error, "outbox_not_cleared", &[("error", &error)]);
+            if let Err(fault) = self.sql.exec(DELETE, vec![kept_at_ms.into()]) {
+                log.line(Level::Error, "outbox_not_cleared", &[("error", &fault.0)]);
                 return Some(Duration::from_millis(PAUSE_MIN_MS));
             }
         }
@@ -121,23 +122,19 @@ impl Outbox {
 
     /// Whether anything has been kept since the object was cleared.
     pub fn is_made(&self) -> bool {
-        self.sql()
-            .exec(IS_MADE, None)
-            .is_ok_and(|rows| rows.raw().next().is_some())
+        self.sql
+            .exec(IS_MADE, Vec::new())
+            .is_ok_and(|rows| !rows.is_empty())
     }
 
     /// When the oldest batch was kept, Unix milliseconds, and its text.
-    fn oldest(&self) -> worker::Result<Option<(u64, String)>> {
+    fn oldest(&self) -> Result<Option<(u64, String)>, StorageFault> {
         let mut oldest = None;
         if !self.is_made() {
             return Ok(None);
         }
-        for row in self.sql().exec(OLDEST, None)?.raw() {
-            if let [
-                SqlStorageValue::Integer(kept_at_ms),
-                SqlStorageValue::String(piece),
-            ] = row?.as_slice()
-            {
+        for row in self.sql.exec(OLDEST, Vec::new())? {
+            if let [SqlValue::Integer(kept_at_ms), SqlValue::Text(piece)] = row.as_slice() {
                 let kept_at_ms = u64::try_from(*kept_at_ms).unwrap_or(0);
                 let (_, text) = oldest.get_or_insert_with(|| (kept_at_ms, String::new()));
                 text.push_str(piece);
@@ -145,17 +142,9 @@ impl Outbox {
         }
         Ok(oldest)
     }
-
-    fn sql(&self) -> SqlStorage {
-        self.state.storage().sql()
-    }
 }
 
 async fn write<D: Database>(store: &Store<D>, text: &str) -> Result<(), OutboxError> {
     let batch: Vec<Statement> = read::from_text(text).map_err(|_| OutboxError::Corrupt)?;
     Ok(store.write(batch).await?)
-}
-
-fn integer(number: u64) -> SqlStorageValue {
-    SqlStorageValue::Integer(i64::try_from(number).unwrap_or(i64::MAX))
 }

@@ -5,9 +5,9 @@
 
 use std::rc::Rc;
 
-use worker::State;
-
+use super::bindings::State;
 use super::log::ConsoleLog;
+use super::stream::describe;
 use super::viewers::Viewers;
 use crate::binding::sse;
 use crate::protocol::event::Event;
@@ -16,7 +16,7 @@ use crate::run::ports::{EventSink, Level, Log, StorageFault, ViewersGone};
 /// The sink of one run.
 #[derive(Debug)]
 pub struct Outlet {
-    state: Rc<State>,
+    state: State,
     viewers: Rc<Viewers>,
     /// Whether the run goes on when nobody watches.
     is_durable: bool,
@@ -33,7 +33,7 @@ pub struct Outlet {
 
 impl Outlet {
     /// An outlet to these viewers.
-    pub fn new(state: Rc<State>, viewers: Rc<Viewers>, is_durable: bool, log: ConsoleLog) -> Self {
+    pub fn new(state: State, viewers: Rc<Viewers>, is_durable: bool, log: ConsoleLog) -> Self {
         Self {
             state,
             viewers,
@@ -96,6 +96,7 @@ impl EventSink for Outlet {
         if std::mem::take(&mut self.is_unsafe) {
             // The platform holds answers back until what was written before them is safe, but not the pieces of a stream.
             if let Err(error) = self.state.storage().sync().await {
+                let error = describe(&error);
                 self.log
                     .line(Level::Error, "events_not_stored", &[("error", &error)]);
             }

@@ -99,9 +99,9 @@ impl Ports for PlatformPorts {
 
     fn keep_undelivered(&self, run: &PersistentRun, end: &EndRun) -> Result<(), OutboxFull> {
         let batch = end_batch(run, end.clone()).map_err(|_| OutboxFull)?;
-        if let Err(error) = self.outbox.keep(&batch) {
+        if let Err(fault) = self.outbox.keep(&batch) {
             self.log
-                .line(Level::Error, "end_batch_not_kept", &[("error", &error)]);
+                .line(Level::Error, "end_batch_not_kept", &[("error", &fault.0)]);
             return Err(OutboxFull);
         }
         let watchdog = self.watchdog.clone();

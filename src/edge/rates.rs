@@ -1,10 +1,9 @@
 //! Rates, counted by bindings of the platform that a deployment may have.
 
-use js_sys::{Function, Object, Promise, Reflect};
+use js_sys::{Function, Object, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
-use wasm_bindgen_futures::JsFuture;
-use worker::Env;
 
+use super::bindings::{Env, settled};
 use super::log::ConsoleLog;
 use super::stream::describe;
 use crate::run::ports::{Level, Log};
@@ -49,7 +48,6 @@ async fn ask(limiter: &JsValue, key: &str) -> Result<bool, JsValue> {
     let limit: Function = Reflect::get(limiter, &"limit".into())?.dyn_into()?;
     let options = Object::new();
     Reflect::set(&options, &"key".into(), &key.into())?;
-    let answer: Promise = limit.call1(limiter, &options)?.dyn_into()?;
-    let answer = JsFuture::from(answer).await?;
+    let answer = settled(limit.call1(limiter, &options)?.dyn_into()).await?;
     Ok(Reflect::get(&answer, &"success".into())?.is_truthy())
 }

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use futures::{Stream, StreamExt};
-use web_sys::ReadableStream;
-use worker::{Headers, Response, ResponseBody, WebSocket};
+use js_sys::{Reflect, Uint8Array};
+use wasm_bindgen::JsValue;
+use web_sys::{Headers, ReadableStream, Response, ResponseInit};
 
+use super::frames::WebSocket;
 use super::stream::ignore;
 use crate::api::error::ApiError;
 use crate::binding::accept::Binding;
@@ -17,11 +18,18 @@ pub struct Answer {
     /// Of the object whose answer it is.
     relayed: Option<Headers>,
     headers: Vec<(Cow<'static, str>, String)>,
-    body: ResponseBody,
+    body: Body,
     /// The client's end, of a handshake's answer.
     socket: Option<WebSocket>,
     /// Of an error, for the log.
     code: Option<&'static str>,
+}
+
+#[derive(Debug)]
+enum Body {
+    Empty,
+    Text(String),
+    Stream(ReadableStream),
 }
 
 const JSON: (&str, &str) = ("content-type", "application/json");
@@ -35,35 +43,22 @@ const STREAM: [(&str, &str); 2] = [
 impl Answer {
     /// 204: for the preflight (D1), and from an object that has no run.
     pub fn no_content() -> Self {
-        Self::new(204, ResponseBody::Empty)
+        Self::new(204, Body::Empty)
     }
 
     /// 200 with JSON text.
     pub fn json(text: String) -> Self {
-        Self::new(200, ResponseBody::Body(text.into_bytes())).with_headers([JSON])
+        Self::new(200, Body::Text(text)).with_headers([JSON])
     }
 
-    /// 200 with JSON text that comes in pieces; a piece that fails breaks the connection.
-    ///
-    /// # Errors
-    /// The platform made no stream.
-    pub fn json_stream<S, E>(pieces: S) -> worker::Result<Self>
-    where
-        S: Stream<Item = Result<String, E>> + 'static,
-        E: std::fmt::Display,
-    {
-        let pieces = pieces.map(|piece| {
-            piece
-                .map(String::into_bytes)
-                .map_err(|error| worker::Error::RustError(error.to_string()))
-        });
-        let (_, body) = Response::from_stream(pieces)?.into_parts();
-        Ok(Self::new(200, body).with_headers([JSON]))
+    /// 200 with JSON text that comes in pieces.
+    pub fn json_stream(pieces: ReadableStream) -> Self {
+        Self::new(200, Body::Stream(pieces)).with_headers([JSON])
     }
 
     /// An error. Source: D2.
     pub fn error(error: &ApiError) -> Self {
-        let answer = Self::new(error.status(), ResponseBody::Body(error.body().into_bytes()));
+        let answer = Self::new(error.status(), Body::Text(error.body()));
         Self {
             code: Some(error.code.as_str()),
             ..answer.with_headers(error.headers())
@@ -72,7 +67,7 @@ impl Answer {
 
     /// 200 with a run's stream.
     pub fn stream(binding: Binding, stream: ReadableStream) -> Self {
-        Self::new(200, ResponseBody::Stream(stream))
+        Self::new(200, Body::Stream(stream))
             .with_headers([("content-type", binding.media_type())])
             .with_headers(STREAM)
     }
@@ -81,24 +76,28 @@ impl Answer {
     pub fn socket(client: WebSocket) -> Self {
         Self {
             socket: Some(client),
-            ..Self::new(101, ResponseBody::Empty)
+            ..Self::new(101, Body::Empty)
         }
     }
 
     /// The answer of a run's object, its body untouched. A fetched response's headers cannot be changed: a copy can.
-    pub fn relayed(response: Response) -> Self {
-        let headers = response.headers().clone();
+    ///
+    /// # Errors
+    /// What the platform threw.
+    pub fn relayed(response: &Response) -> Result<Self, JsValue> {
+        let headers = Headers::new_with_headers(&response.headers())?;
         // The platform says the length itself.
-        let _ = headers.delete("content-length");
-        let status = response.status_code();
-        let (_, body) = response.into_parts();
-        Self {
+        headers.delete("content-length")?;
+        Ok(Self {
             relayed: Some(headers),
-            ..Self::new(status, body)
-        }
+            ..Self::new(
+                response.status(),
+                response.body().map_or(Body::Empty, Body::Stream),
+            )
+        })
     }
 
-    fn new(status: u16, body: ResponseBody) -> Self {
+    fn new(status: u16, body: Body) -> Self {
         Self {
             status,
             relayed: None,
@@ -127,9 +126,9 @@ impl Answer {
     /// Length of the body, where it is known before it is sent.
     pub fn body_bytes(&self) -> Option<usize> {
         match &self.body {
-            ResponseBody::Empty => Some(0),
-            ResponseBody::Body(bytes) => Some(bytes.len()),
-            ResponseBody::Stream(_) => None,
+            Body::Empty => Some(0),
+            Body::Text(text) => Some(text.len()),
+            Body::Stream(_) => None,
         }
     }
 
@@ -151,7 +150,7 @@ impl Answer {
     /// Drops the body, for HEAD; the headers stay as they are.
     #[must_use]
     pub fn without_body(mut self) -> Self {
-        if let ResponseBody::Stream(stream) = std::mem::replace(&mut self.body, ResponseBody::Empty) {
+        if let Body::Stream(stream) = std::mem::replace(&mut self.body, Body::Empty) {
             ignore(stream.cancel());
         }
         self
@@ -159,17 +158,29 @@ impl Answer {
 
     /// The platform's response. A header whose value is not one for HTTP is left out: it could only come from a
     /// client's own text.
-    pub fn into_response(self) -> Response {
-        let headers = self.relayed.unwrap_or_default();
+    ///
+    /// # Errors
+    /// What the platform threw.
+    pub fn into_response(self) -> Result<Response, JsValue> {
+        let headers = self.relayed.map_or_else(Headers::new, Ok)?;
         for (name, value) in &self.headers {
             let _ = headers.append(name, value);
         }
-        let response = Response::builder().with_status(self.status).with_headers(headers);
-        match self.socket {
-            Some(socket) => response.with_websocket(socket),
-            None => response,
+        let init = ResponseInit::new();
+        init.set_status(self.status);
+        init.set_headers(&headers);
+        if let Some(socket) = &self.socket {
+            Reflect::set(&init, &"webSocket".into(), socket)?;
         }
-        .body(self.body)
+        let stream = match self.body {
+            Body::Empty => None,
+            Body::Text(text) => {
+                let bytes = Uint8Array::from(text.as_bytes());
+                return Response::new_with_opt_buffer_source_and_init(Some(&bytes), &init);
+            }
+            Body::Stream(stream) => Some(stream),
+        };
+        Response::new_with_opt_readable_stream_and_init(stream.as_ref(), &init)
     }
 }
 

@@ -1,7 +1,6 @@
 //! The cron trigger: deletes what has been idle longer than the deployment keeps it.
 
-use worker::Env;
-
+use super::bindings::Env;
 use super::bucket::R2;
 use super::clock::PlatformClock;
 use super::database::D1;

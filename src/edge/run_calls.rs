@@ -3,11 +3,12 @@
 //! A call is one POST. Its body is a line of JSON, [`RunCall`], and after the line feed a text that is passed as it
 //! is: large bodies are not escaped into JSON a second time.
 
-use js_sys::Uint8Array;
+use js_sys::{Object, Reflect, Uint8Array};
 use serde::Serialize;
-use web_sys::RequestInit;
-use worker::{ObjectId, ObjectNamespace, Request, Response};
+use wasm_bindgen::{JsCast, JsValue};
+use web_sys::{Request, RequestInit, Response};
 
+use super::bindings::{Namespace, ObjectId};
 use super::body;
 use super::reply::Answer;
 use crate::binding::accept::Binding;
@@ -113,35 +114,33 @@ impl RunCall {
 
     /// The object's side: takes a request apart. The Worker has kept its body small enough.
     pub async fn read(request: &Request) -> Option<(Self, String)> {
-        let mut line = body::whole(request.inner()).await.ok()?;
+        let mut line = body::whole(request).await.ok()?;
         let end = line.iter().position(|byte| *byte == b'\n')?;
         let text = String::from_utf8(line.split_off(end + 1)).ok()?;
         Some((read::from_text(str::from_utf8(&line).ok()?).ok()?, text))
     }
 
-    fn request(&self, text: &str) -> worker::Result<Request> {
+    fn request(&self, text: &str) -> Result<Request, JsValue> {
         let mut body = json::text(self);
         body.push('\n');
         body.push_str(text);
-        // The crate's own init carries Cloudflare's picture options along: 10 KB of code nobody calls.
         let init = RequestInit::new();
         init.set_method("POST");
         init.set_body(&Uint8Array::from(body.as_bytes()).into());
         // The platform routes by object; the address only has to be one.
-        let request = web_sys::Request::new_with_str_and_init("https://run-object/", &init)?;
-        Ok(request.into())
+        Request::new_with_str_and_init("https://run-object/", &init)
     }
 }
 
 /// The objects that runs live in.
 #[derive(Debug)]
 pub struct RunObjects {
-    namespace: ObjectNamespace,
+    namespace: Namespace,
 }
 
 impl RunObjects {
     /// Takes the binding.
-    pub fn new(namespace: ObjectNamespace) -> Self {
+    pub fn new(namespace: Namespace) -> Self {
         Self { namespace }
     }
 
@@ -149,13 +148,14 @@ impl RunObjects {
     ///
     /// # Errors
     /// What the platform said.
-    pub fn fresh(&self, jurisdiction: Option<&str>) -> worker::Result<ObjectAddress> {
-        let id = match jurisdiction {
-            Some(jurisdiction) => self.namespace.unique_id_with_jurisdiction(jurisdiction)?,
-            None => self.namespace.unique_id()?,
-        };
-        let id = id.to_string();
-        ObjectAddress::from_hex(&id).ok_or_else(|| "an object id is not 64 hexadecimal digits".into())
+    pub fn fresh(&self, jurisdiction: Option<&str>) -> Result<ObjectAddress, JsValue> {
+        let options = Object::new();
+        if let Some(jurisdiction) = jurisdiction {
+            Reflect::set(&options, &"jurisdiction".into(), &jurisdiction.into())?;
+        }
+        let id = self.namespace.unique_id(&options)?;
+        ObjectAddress::from_hex(&id.to_hex())
+            .ok_or_else(|| "an object id is not 64 hexadecimal digits".into())
     }
 
     /// Whether an address belongs to this namespace.
@@ -173,13 +173,13 @@ impl RunObjects {
         address: ObjectAddress,
         call: &RunCall,
         text: &str,
-    ) -> worker::Result<Option<Answer>> {
+    ) -> Result<Option<Answer>, JsValue> {
         let response = match self.call_once(address, call, text).await {
             Err(_) if call.is_repeatable() => self.call_once(address, call, text).await?,
             response => response?,
         };
-        let has_run = response.status_code() != NO_RUN_STATUS;
-        Ok(has_run.then(|| Answer::relayed(response)))
+        let has_run = response.status() != NO_RUN_STATUS;
+        has_run.then(|| Answer::relayed(&response)).transpose()
     }
 
     async fn call_once(
@@ -187,12 +187,12 @@ impl RunObjects {
         address: ObjectAddress,
         call: &RunCall,
         text: &str,
-    ) -> worker::Result<Response> {
-        let stub = self.id(address)?.get_stub()?;
-        stub.fetch_with_request(call.request(text)?).await
+    ) -> Result<Response, JsValue> {
+        let (id, request) = (self.id(address)?, call.request(text)?);
+        self.namespace.send(&id, &request).await?.dyn_into()
     }
 
-    fn id(&self, address: ObjectAddress) -> worker::Result<ObjectId<'_>> {
-        self.namespace.id_from_string(&address.to_hex())
+    fn id(&self, address: ObjectAddress) -> Result<ObjectId, JsValue> {
+        self.namespace.id_from_hex(&address.to_hex())
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use wasm_bindgen::JsValue;
+
 use super::clock::PlatformClock;
 use super::env;
 use super::handlers::Call;
@@ -72,7 +74,7 @@ impl Call<'_> {
         let address = self
             .objects
             .fresh(self.config.jurisdiction.as_deref())
-            .map_err(|error| self.object_error(error))?;
+            .map_err(|thrown| self.object_error(thrown))?;
         let answer = match self.call(address, &call, &text).await {
             Ok(answer) => answer.ok_or_else(ApiError::internal)?,
             Err(error) if agent.on_disconnect == OnDisconnect::Stop => return Err(error),
@@ -298,15 +300,15 @@ impl Call<'_> {
         text: &str,
     ) -> Result<Option<Answer>, ApiError> {
         let answer = self.objects.call(address, call, text).await;
-        answer.map_err(|error| self.object_error(error))
+        answer.map_err(|thrown| self.object_error(thrown))
     }
 
     /// The platform could not reach an object, or reset it under the call: it may work again in a moment.
-    fn object_error(&self, error: worker::Error) -> ApiError {
+    fn object_error(&self, thrown: JsValue) -> ApiError {
         self.log.line(
             Level::Error,
             "object_call_failed",
-            &[("error", &describe(&error.into()))],
+            &[("error", &describe(&thrown))],
         );
         ApiError::storage_unavailable()
     }

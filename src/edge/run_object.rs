@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use futures::channel::oneshot;
 use futures::future::select;
-use worker::{DurableObject, Env, Request, Response, State, durable_object, wasm_bindgen};
+#[cfg(feature = "test-commands")]
+use wasm_bindgen::JsValue;
+use web_sys::Request;
 
+use super::bindings::{Env, State};
 use super::clock::PlatformClock;
 use super::env;
 use super::ids;
@@ -52,51 +55,52 @@ use crate::store::{Quota, Store, StoreError};
 const CANCEL_WAIT_MS: u64 = 10_000;
 
 /// The object. Its state lives in cells that are never borrowed over a wait: requests interleave.
-#[durable_object(alarm)]
 #[derive(Debug)]
 pub struct RunObject {
     /// Its id, hexadecimal.
     id: String,
-    state: Rc<State>,
+    state: State,
     env: Env,
     run: RefCell<Option<Rc<LiveRun>>>,
 }
 
-impl DurableObject for RunObject {
-    fn new(state: State, env: Env) -> Self {
+impl RunObject {
+    /// The object with this state.
+    pub fn new(state: State, env: Env) -> Self {
         Self {
-            id: state.id().to_string(),
-            state: Rc::new(state),
+            id: state.id().to_hex(),
+            state,
             env,
             run: RefCell::new(None),
         }
     }
 
-    async fn fetch(&self, request: Request) -> worker::Result<Response> {
-        #[cfg(feature = "test-commands")]
-        if let Some(obeyed) = test_commands::obey(&request, &self.state, &self.watchdog()).await {
-            return obeyed;
-        }
-        let answer = match RunCall::read(&request).await {
+    /// Obeys a command of the tests; `None` = the request is none.
+    #[cfg(feature = "test-commands")]
+    pub async fn obey(&self, request: &Request) -> Option<Result<JsValue, JsValue>> {
+        test_commands::obey(request, &self.state, &self.watchdog()).await
+    }
+
+    /// Answers a call.
+    pub async fn fetch(&self, request: &Request) -> Answer {
+        let answer = match RunCall::read(request).await {
             Some((call, text)) => self.answer(call, text).await,
             None => Err(ApiError::internal()),
         };
         let answer = answer.map(|answer| answer.unwrap_or_else(Answer::no_content));
-        Ok(answer.unwrap_or_else(Answer::from).into_response())
+        answer.unwrap_or_else(Answer::from)
     }
 
-    async fn alarm(&self) -> worker::Result<Response> {
+    /// Looks after the run.
+    pub async fn alarm(&self) {
         match self.live().filter(|run| !run.is_done.get()) {
             Some(run) => {
                 self.watchdog().rearm(run.next_look(PlatformClock.now_ms())).await;
             }
             None => self.look_after().await,
         }
-        Response::empty()
     }
-}
 
-impl RunObject {
     /// Answers a call; `None` = no run lives or lived here, as far as this object remembers.
     async fn answer(&self, call: RunCall, text: String) -> Result<Option<Answer>, ApiError> {
         let (run_id, caller) = match &call {
@@ -179,7 +183,7 @@ impl RunObject {
         let (live, log) = (Rc::clone(&run), self.run_log(&run));
         let drive = async move { crate::run::run(setup, &ports, &live.control, outlet, head).await };
         self.state
-            .wait_until(live_through(run, self.watchdog(), Box::pin(drive)));
+            .wait_until(Box::pin(live_through(run, self.watchdog(), Box::pin(drive))));
         match refused.await {
             Ok(Ok(())) => Ok(answer),
             Ok(Err(refusal)) => {
@@ -232,7 +236,7 @@ impl RunObject {
     fn outlet(&self, run: &LiveRun) -> Outlet {
         let is_durable = run.keeper.run().is_durable();
         Outlet::new(
-            Rc::clone(&self.state),
+            self.state.clone(),
             Rc::clone(&run.viewers),
             is_durable,
             self.run_log(run),
@@ -245,7 +249,7 @@ impl RunObject {
             .viewers
             .attach(binding, after)
             .map_err(|fault| self.attach_error(&fault))?;
-        self.state.wait_until(feed);
+        self.state.wait_until(Box::pin(feed));
         let generation = [("io-run-generation", run.generation.to_string())];
         Ok(Answer::stream(binding, stream).with_headers(generation))
     }
@@ -353,7 +357,7 @@ impl RunObject {
         let live = Rc::clone(&run);
         let drive = async move { resume(setup, resumption, &ports, &live.control, outlet).await };
         self.state
-            .wait_until(live_through(run, self.watchdog(), Box::pin(drive)));
+            .wait_until(Box::pin(live_through(run, self.watchdog(), Box::pin(drive))));
     }
 
     /// What a run needs to go on; `None` when the deployment has changed so that it cannot.
@@ -408,11 +412,11 @@ impl RunObject {
     }
 
     fn outbox(&self) -> Outbox {
-        Outbox::new(Rc::clone(&self.state))
+        Outbox::new(&self.state)
     }
 
     fn watchdog(&self) -> Watchdog {
-        Watchdog::new(Rc::clone(&self.state), self.log())
+        Watchdog::new(self.state.clone(), self.log())
     }
 
     fn log(&self) -> ConsoleLog {

@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-use worker::Env;
-
+use super::bindings::Env;
 use super::clock::PlatformClock;
 use super::env;
 use super::log::ConsoleLog;

@@ -6,16 +6,16 @@
 
 use std::pin::pin;
 
-use futures::StreamExt;
 use futures::future::{Either, select};
 use js_sys::Function;
-use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
-use web_sys::{Headers, RequestInit};
-use worker::{Env, EventStream, Request, WebSocket, WebSocketPair, WebsocketEvent};
+use web_sys::{Headers, Request, RequestInit};
 
+use super::bindings::Env;
 use super::clock::PlatformClock;
 use super::env;
+use super::frames::{Frame, Frames, WebSocket, WebSocketPair};
 use super::fuse;
 use super::handlers::Call;
 use super::identity::{Credentials, Identity, authenticate};
@@ -65,24 +65,25 @@ impl Close {
 impl Call<'_> {
     /// `GET /run` with `Upgrade: websocket`. A refusal is a close code: pages cannot read the status of a handshake.
     pub fn open_socket(&self) -> Result<Answer, ApiError> {
-        let pair = WebSocketPair::new().map_err(|error| self.socket_error(error))?;
+        let pair = WebSocketPair::new().map_err(|thrown| self.socket_error(&thrown))?;
         let protocols = header(self.request, "sec-websocket-protocol");
         let token = protocol_token(protocols.as_deref());
-        let url = self.request.inner().url();
+        let url = self.request.url();
         let line = Line {
             env: self.env.clone(),
             log: self.log.clone(),
             ids: self.ids.clone(),
             prefix: self.config.prefix.clone(),
-            query: url.split_once('?').map(|(_, query)| query.to_owned()),
+            query: route::path_and_query(&url).1.map(str::to_owned),
             origin: header(self.request, "origin"),
             credentials: Credentials::of(&self.config.auth, |name| header(self.request, name))
                 .or_token(token),
             address: header(self.request, ADDRESS_HEADER),
             frames_max_count: self.config.limits.socket_frames_max_count,
         };
-        spawn_local(async move { line.serve(&pair.server).await });
-        let answer = Answer::socket(pair.client);
+        let server = pair.end(1);
+        spawn_local(async move { line.serve(&server).await });
+        let answer = Answer::socket(pair.end(0));
         Ok(if token.is_some() {
             answer.with_headers([("sec-websocket-protocol", TOKEN_PROTOCOL)])
         } else {
@@ -90,10 +91,9 @@ impl Call<'_> {
         })
     }
 
-    fn socket_error(&self, error: worker::Error) -> ApiError {
-        let error = describe(&error.into());
+    fn socket_error(&self, thrown: &JsValue) -> ApiError {
         self.log
-            .line(Level::Error, "socket_not_opened", &[("error", &error)]);
+            .line(Level::Error, "socket_not_opened", &[("error", &describe(thrown))]);
         ApiError::internal()
     }
 }
@@ -115,10 +115,7 @@ struct Line {
 impl Line {
     /// The whole life of a socket.
     async fn serve(&self, socket: &WebSocket) {
-        let Ok(events) = socket.events() else {
-            return;
-        };
-        let mut frames = Frames(events);
+        let mut frames = Frames::of(socket);
         if socket.accept().is_err() {
             return;
         }
@@ -126,7 +123,7 @@ impl Line {
         self.log
             .line(Level::Info, "socket_closed", &[("code", &close.code)]);
         // The client may have closed it already.
-        let _ = socket.close(Some(close.code), Some(close.reason));
+        let _ = socket.close(close.code, &close.reason);
     }
 
     async fn authenticate(&self) -> Result<Option<Principal>, ApiError> {
@@ -191,7 +188,7 @@ impl Line {
             };
             let result = match frame {
                 ClientFrame::Result(result) => result,
-                ClientFrame::Ping if socket.send_with_str(PONG).is_ok() => continue,
+                ClientFrame::Ping if socket.send(PONG).is_ok() => continue,
                 ClientFrame::Ping => return Close::new(CLOSE_DONE, ""),
             };
             let id = result.tool_call_id.as_deref();
@@ -203,7 +200,7 @@ impl Line {
                 }
             };
             if let Some(error) = refused
-                && socket.send_with_str(rejected(id, &error)).is_err()
+                && socket.send(&rejected(id, &error)).is_err()
             {
                 return Close::new(CLOSE_DONE, "");
             }
@@ -234,29 +231,35 @@ impl Line {
     ) -> Result<(u16, ChunkReader), ApiError> {
         let settings =
             env::settings(&self.env).map_err(|error| ApiError::config_invalid(&error.to_string()))?;
-        let request = self.request(path, body).map_err(|error| {
-            let error = describe(&error.into());
-            self.log
-                .line(Level::Error, "socket_request_not_made", &[("error", &error)]);
-            ApiError::internal()
-        })?;
+        let request = self
+            .request(path, body)
+            .map_err(|thrown| self.not_made(&thrown))?;
         let identity = Identity::Proven(principal.clone());
         let started_ms = PlatformClock.now_ms();
         let config = &settings.config;
         let answer = handle(&request, &self.env, config, &self.log, &self.ids, identity).await;
         let answer = answer.unwrap_or_else(Answer::from);
         let status = answer.status();
-        let template = route::template(&self.prefix, &request.path());
+        let url = request.url();
+        let template = route::template(&self.prefix, route::path_and_query(&url).0);
         let duration_ms = PlatformClock.now_ms().saturating_sub(started_ms);
         if let Some(line) = self.log.request("WEBSOCKET", template, &answer, duration_ms) {
             line.write();
         }
-        let response: web_sys::Response = answer.into_response().into();
+        let response = answer.into_response();
+        let response = response.map_err(|thrown| self.not_made(&thrown))?;
         let body = ChunkReader::new(response.body()).map_err(|_| ApiError::internal())?;
         Ok((status, body))
     }
 
-    fn request(&self, path: &str, body: &str) -> worker::Result<Request> {
+    fn not_made(&self, thrown: &JsValue) -> ApiError {
+        let error = describe(thrown);
+        self.log
+            .line(Level::Error, "socket_request_not_made", &[("error", &error)]);
+        ApiError::internal()
+    }
+
+    fn request(&self, path: &str, body: &str) -> Result<Request, JsValue> {
         let headers = Headers::new()?;
         headers.set("content-type", "application/json")?;
         if let Some(address) = &self.address {
@@ -272,13 +275,12 @@ impl Line {
             .map_or(String::new(), |query| format!("?{query}"));
         // It goes nowhere; the host only has to be one.
         let url = format!("https://socket{}{path}{query}", self.prefix);
-        Ok(web_sys::Request::new_with_str_and_init(&url, &init)?.into())
+        Request::new_with_str_and_init(&url, &init)
     }
 }
 
 /// What closes a socket whose run broke off.
 fn break_off(socket: &WebSocket) -> Option<Function> {
-    let socket: &web_sys::WebSocket = socket.as_ref();
     let close = fuse::method(socket, "close")?;
     let broken = close.bind2(socket, &CLOSE_BROKEN.into(), &BROKEN_REASON.into());
     Some(broken.unchecked_into())
@@ -295,7 +297,7 @@ async fn send_events(socket: &WebSocket, mut body: ChunkReader) -> Close {
         let mut events = decoder.feed(&bytes);
         loop {
             match events.next_event() {
-                Ok(Some(event)) if socket.send_with_str(&event.data).is_ok() => {}
+                Ok(Some(event)) if socket.send(&event.data).is_ok() => {}
                 Ok(None) => break,
                 Ok(Some(_)) | Err(_) => return broken(),
             }
@@ -312,24 +314,4 @@ async fn error_body(status: u16, mut body: ChunkReader) -> ApiErrorBody {
     }
     let body = String::from_utf8_lossy(&bytes).into_owned();
     ApiErrorBody { status, body }
-}
-
-/// What a client sends.
-enum Frame {
-    Text(String),
-    Binary,
-}
-
-/// The frames of a client; none follow after it has closed, however that was.
-struct Frames<'a>(EventStream<'a>);
-
-impl Frames<'_> {
-    async fn next(&mut self) -> Option<Frame> {
-        match self.0.next().await {
-            Some(Ok(WebsocketEvent::Message(message))) => {
-                Some(message.text().map_or(Frame::Binary, Frame::Text))
-            }
-            Some(Ok(WebsocketEvent::Close(_)) | Err(_)) | None => None,
-        }
-    }
 }

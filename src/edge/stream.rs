@@ -1,11 +1,38 @@
-//! Reading a stream of the platform chunk by chunk.
+//! Streams of the platform: reading one chunk by chunk, and making one.
 //!
 //! The `worker` crate's own reader turns an aborted body into a clean end; here an error stays an error.
 
 use js_sys::{ArrayBuffer, Promise, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
-use web_sys::{ReadableStream, ReadableStreamByobReader, ReadableStreamDefaultReader};
+use web_sys::{
+    ReadableStream, ReadableStreamByobReader, ReadableStreamDefaultReader, WritableStream,
+    WritableStreamDefaultWriter,
+};
+
+#[wasm_bindgen]
+extern "C" {
+    /// The platform's own pipe: bytes pass without a JavaScript call per chunk.
+    type IdentityTransformStream;
+
+    #[wasm_bindgen(constructor, catch)]
+    fn new() -> Result<IdentityTransformStream, JsValue>;
+
+    #[wasm_bindgen(method, getter)]
+    fn readable(this: &IdentityTransformStream) -> ReadableStream;
+
+    #[wasm_bindgen(method, getter)]
+    fn writable(this: &IdentityTransformStream) -> WritableStream;
+}
+
+/// A pipe: where it is written to, and where what was written is read.
+///
+/// # Errors
+/// What the platform threw.
+pub fn pipe() -> Result<(WritableStreamDefaultWriter, ReadableStream), JsValue> {
+    let pipe = IdentityTransformStream::new()?;
+    Ok((pipe.writable().get_writer()?, pipe.readable()))
+}
 
 /// Bytes taken at once: few at first, since most of what is read is short; twice as many after each read that was full,
 /// so that what has arrived meanwhile comes in one read, however small its pieces were sent.

@@ -3,13 +3,15 @@
 //!
 //! `POST /test-commands/<io-run-address>/<command>`, outside the prefix, goes to that object and is obeyed there.
 
-use std::rc::Rc;
+use js_sys::Reflect;
+use wasm_bindgen::{JsCast, JsValue};
+use web_sys::{Request, RequestInit, Response, ResponseInit};
 
-use worker::{Env, Method, Request, Response, State};
-
+use super::bindings::{Env, Namespace, State};
 use super::clock::PlatformClock;
 use super::env::RUNS_BINDING;
 use super::watchdog::Watchdog;
+use crate::api::route::path_and_query;
 use crate::protocol::id::ObjectAddress;
 use crate::run::ports::Clock;
 
@@ -20,37 +22,39 @@ const PATH: &str = "/test-commands/";
 const CARRY_OUT_AFTER_MS: u64 = 50;
 
 /// The Worker's side: hands a command to its object; `None` = the request is none.
-pub async fn relay(request: &Request, env: &Env) -> Option<worker::Result<Response>> {
-    let path = request.path();
+pub async fn relay(request: &Request, env: &Env) -> Option<Result<JsValue, JsValue>> {
+    let url = request.url();
+    let (path, _) = path_and_query(&url);
     let (address, _) = path.strip_prefix(PATH)?.split_once('/')?;
     let address = ObjectAddress::from_base64url(address)?;
     let url = format!("https://run-object{path}");
     let obeyed = async {
-        let namespace = env.durable_object(RUNS_BINDING)?;
-        let stub = namespace.id_from_string(&address.to_hex())?.get_stub()?;
-        stub.fetch_with_request(Request::new(&url, Method::Post)?).await
+        let namespace: Namespace = Reflect::get(env, &RUNS_BINDING.into())?.unchecked_into();
+        let id = namespace.id_from_hex(&address.to_hex())?;
+        let init = RequestInit::new();
+        init.set_method("POST");
+        let request = Request::new_with_str_and_init(&url, &init)?;
+        namespace.send(&id, &request).await
     };
     Some(obeyed.await)
 }
 
 /// The object's side: carries a command out; `None` = the request is none.
-pub async fn obey(
-    request: &Request,
-    state: &Rc<State>,
-    watchdog: &Watchdog,
-) -> Option<worker::Result<Response>> {
-    let path = request.path();
+pub async fn obey(request: &Request, state: &State, watchdog: &Watchdog) -> Option<Result<JsValue, JsValue>> {
+    let url = request.url();
+    let (path, _) = path_and_query(&url);
     let (_, command) = path.strip_prefix(PATH)?.split_once('/')?;
+    let init = ResponseInit::new();
     match command {
         // The object is thrown away with its memory and its streams, as by a deployment.
         "reset" => watchdog.break_streams(),
         // A task of the object panics. It takes the whole isolate's memory along.
-        "panic" => state.wait_until(panic_soon()),
+        "panic" => state.wait_until(Box::pin(panic_soon())),
         // The watchdog looks now instead of within half a minute.
         "alarm" => watchdog.rearm(std::time::Duration::ZERO).await,
-        _ => return Some(Response::empty().map(|answer| answer.with_status(404))),
+        _ => init.set_status(404),
     }
-    Some(Response::ok(command))
+    Some(Response::new_with_opt_str_and_init(Some(command), &init).map(JsValue::from))
 }
 
 #[expect(clippy::panic, reason = "it is what the command is for")]

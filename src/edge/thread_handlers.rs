@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use futures::stream;
+use js_sys::Uint8Array;
+use wasm_bindgen_futures::{JsFuture, spawn_local};
+use web_sys::WritableStreamDefaultWriter;
 
 use super::bucket::R2;
 use super::clock::PlatformClock;
@@ -12,6 +14,7 @@ use super::env;
 use super::handlers::Call;
 use super::ids::RandomIds;
 use super::reply::Answer;
+use super::stream::{describe, ignore, pipe};
 use crate::api::auth::Principal;
 use crate::api::body::{THREAD_BODY_MAX_BYTES, confirmed_erasure, new_thread, thread_patch};
 use crate::api::error::ApiError;
@@ -23,7 +26,9 @@ use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::thread::{Page, ThreadListRequest};
 use crate::run::ports::{Clock, IdSource, Level, Log};
-use crate::store::{FoundThreads, Lookup, Purge, SearchHit, SearchIndex, Store, StoreError, ThreadListError};
+use crate::store::{
+    FoundThreads, Lookup, Purge, SearchHit, SearchIndex, Store, StoreError, ThreadListError, ThreadPart,
+};
 
 /// Batches of one request to erase: no answer takes minutes, and the platform counts statements.
 const ERASURE_MAX_BATCHES: usize = 20;
@@ -209,26 +214,20 @@ impl Call<'_> {
         // What fails before the first part is an HTTP error, later a broken connection.
         let first = store.thread_part(&id, 0, with_superseded).await;
         let first = first.map_err(|error| self.store_error(&error))?;
-        let parts = stream::try_unfold(Some((start, first, true)), move |state| {
-            let (store, id) = (store.clone(), id.clone());
-            async move {
-                let Some((mut text, part, is_first)) = state else {
-                    return Ok(None);
-                };
-                text.push_str(&reply::thread_export_part(&part.messages, is_first));
-                if part.messages.is_empty() {
-                    text.push_str(reply::THREAD_EXPORT_END);
-                    return Ok(Some((text, None)));
-                }
-                let next = store.thread_part(&id, part.next_place, with_superseded).await?;
-                Ok::<_, StoreError>(Some((text, Some((String::new(), next, false)))))
-            }
-        });
-        Answer::json_stream(parts).map_err(|error| {
+        let (writer, body) = pipe().map_err(|thrown| {
+            let error = describe(&thrown);
             self.log
                 .line(Level::Error, "answer_not_written", &[("error", &error)]);
             ApiError::internal()
-        })
+        })?;
+        let export = Export {
+            store,
+            id,
+            with_superseded,
+            writer,
+        };
+        spawn_local(async move { export.send(start, first).await });
+        Ok(Answer::json_stream(body))
     }
 
     /// `POST /owners/:resourceId/erase`
@@ -308,5 +307,48 @@ impl Call<'_> {
             Lookup::Foreign => Err(ApiError::forbidden()),
             Lookup::Unknown => Err(ApiError::thread_not_found()),
         }
+    }
+}
+
+/// A thread on its way to a client, as fast as the client reads.
+struct Export {
+    store: Store<D1, Option<R2>>,
+    id: ThreadId,
+    with_superseded: bool,
+    writer: WritableStreamDefaultWriter,
+}
+
+impl Export {
+    /// Sends what the body starts with, the first part and those that follow; a part that cannot be read breaks the
+    /// connection.
+    async fn send(&self, start: String, first: ThreadPart) {
+        let (mut text, mut part, mut is_first) = (start, first, true);
+        while !part.messages.is_empty() {
+            text.push_str(&reply::thread_export_part(&part.messages, is_first));
+            if !self.write(&text).await {
+                return;
+            }
+            let next = self
+                .store
+                .thread_part(&self.id, part.next_place, self.with_superseded);
+            part = match next.await {
+                Ok(next) => next,
+                Err(error) => {
+                    let reason = js_sys::Error::new(&error.to_string());
+                    return ignore(self.writer.abort_with_reason(&reason));
+                }
+            };
+            (text, is_first) = (String::new(), false);
+        }
+        text.push_str(reply::THREAD_EXPORT_END);
+        if self.write(&text).await {
+            ignore(self.writer.close());
+        }
+    }
+
+    /// Whether the client still reads.
+    async fn write(&self, text: &str) -> bool {
+        let written = self.writer.write_with_chunk(&Uint8Array::from(text.as_bytes()));
+        JsFuture::from(written).await.is_ok()
     }
 }

@@ -2,9 +2,8 @@
 
 use js_sys::{Function, JSON, Object, Promise, Reflect};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
-use worker::Env;
 
+use super::bindings::{Env, settled};
 use super::http::{Call, FetchBody, FetchClient, fault};
 use super::ids;
 use crate::api::trace::{self, Trace};
@@ -45,8 +44,8 @@ impl HttpClient for Upstreams {
         };
         let call = Call::new()?;
         let inputs = request.body.as_deref().unwrap_or("{}");
-        let running = run(&self.bindings, binding, model, inputs, &call).map_err(fault)?;
-        let response = JsFuture::from(running).await.map_err(fault)?;
+        let running = run(&self.bindings, binding, model, inputs, &call);
+        let response = settled(running).await.map_err(fault)?;
         call.answer(response)
     }
 }

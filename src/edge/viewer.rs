@@ -7,26 +7,11 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use js_sys::{Promise, Uint8Array};
-use wasm_bindgen::prelude::*;
-use web_sys::{ReadableStream, WritableStream, WritableStreamDefaultWriter};
+use wasm_bindgen::JsValue;
+use web_sys::{ReadableStream, WritableStreamDefaultWriter};
 
-use super::stream::ignore;
+use super::stream::{ignore, pipe};
 use crate::binding::accept::Binding;
-
-#[wasm_bindgen]
-extern "C" {
-    /// The platform's own pipe: bytes pass without a JavaScript call per chunk.
-    type IdentityTransformStream;
-
-    #[wasm_bindgen(constructor, catch)]
-    fn new() -> Result<IdentityTransformStream, JsValue>;
-
-    #[wasm_bindgen(method, getter)]
-    fn readable(this: &IdentityTransformStream) -> ReadableStream;
-
-    #[wasm_bindgen(method, getter)]
-    fn writable(this: &IdentityTransformStream) -> WritableStream;
-}
 
 /// One client that watches.
 #[derive(Debug)]
@@ -51,10 +36,10 @@ impl Viewer {
     /// # Errors
     /// What the platform threw.
     pub fn open(binding: Binding, seen: u64) -> Result<(Rc<Self>, ReadableStream), JsValue> {
-        let pipe = IdentityTransformStream::new()?;
+        let (writer, readable) = pipe()?;
         let viewer = Self {
             binding,
-            writer: pipe.writable().get_writer()?,
+            writer,
             state: RefCell::new(State {
                 seen,
                 wants_keep_alive: false,
@@ -62,7 +47,7 @@ impl Viewer {
                 pump: None,
             }),
         };
-        Ok((Rc::new(viewer), pipe.readable()))
+        Ok((Rc::new(viewer), readable))
     }
 
     /// How its events are framed.

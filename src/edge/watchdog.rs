@@ -6,19 +6,19 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
-use std::rc::Rc;
 use std::time::Duration;
 
 use futures::future::{Either, select};
 use js_sys::{Function, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
-use worker::State;
 
+use super::bindings::State;
 use super::clock::{DelayedCall, PlatformClock, call_later};
 use super::fuse;
 use super::log::ConsoleLog;
 use super::object_sql::ObjectSql;
 use super::outbox::Outbox;
+use super::stream::describe;
 use crate::run::journal::{Journal, RunRecord, beginning};
 use crate::run::keeper::Keeper;
 use crate::run::ports::{Clock, Level, Log};
@@ -41,13 +41,13 @@ const BREAK_AFTER_MS: u32 = 100;
 /// The row and the alarm of one object.
 #[derive(Debug, Clone)]
 pub struct Watchdog {
-    state: Rc<State>,
+    state: State,
     log: ConsoleLog,
 }
 
 impl Watchdog {
     /// The watchdog of the object with this state.
-    pub fn new(state: Rc<State>, log: ConsoleLog) -> Self {
+    pub fn new(state: State, log: ConsoleLog) -> Self {
         Self { state, log }
     }
 
@@ -76,7 +76,7 @@ impl Watchdog {
         match keeper.run().event_retention_ms {
             // An alarm that has a batch to deliver comes first.
             Some(retention_ms) if keeper.is_over() => {
-                if Outbox::new(Rc::clone(&self.state)).is_empty() {
+                if Outbox::new(&self.state).is_empty() {
                     self.rearm(Duration::from_millis(retention_ms)).await;
                 }
             }
@@ -91,7 +91,7 @@ impl Watchdog {
     fn will(&self, run: &RunRecord) -> Option<[DelayedCall; 2]> {
         run.owner.as_ref()?;
         let (sql, text) = beginning(run).ok()?;
-        let storage = Reflect::get(self.state.as_raw(), &"storage".into()).ok()?;
+        let storage = Reflect::get(&self.state, &"storage".into()).ok()?;
         let database = Reflect::get(&storage, &"sql".into()).ok()?;
         let keep = fuse::method(&database, "exec")?.bind2(&database, &sql.into(), &text.into());
         let looks_at_ms = PlatformClock.now_ms() + WILL_LOOKS_AFTER_MS;
@@ -108,9 +108,8 @@ impl Watchdog {
     /// The run is over: forgets everything the object has stored, but for what the database must still take.
     pub async fn clear(&self) {
         let storage = self.state.storage();
-        let cleared = if Outbox::new(Rc::clone(&self.state)).is_empty() {
-            let no_alarm = storage.delete_alarm().await;
-            no_alarm.and(storage.delete_all().await)
+        let cleared = if Outbox::new(&self.state).is_empty() {
+            storage.clear().await
         } else {
             if let Err(fault) = Journal::new(ObjectSql::new(&self.state)).clear() {
                 self.log
@@ -131,14 +130,15 @@ impl Watchdog {
     /// What resets the object. To be called from a timer of the platform: within one of our tasks it would take the
     /// isolate's executor with it.
     fn reset(&self) -> Option<Function> {
-        let abort = fuse::method(self.state.as_raw(), "abort")?;
-        let reset = abort.bind1(self.state.as_raw(), &"the run was interrupted".into());
+        let abort = fuse::method(&self.state, "abort")?;
+        let reset = abort.bind1(&self.state, &"the run was interrupted".into());
         Some(reset.unchecked_into())
     }
 
-    fn note(&self, event: &'static str, done: worker::Result<()>) {
-        if let Err(error) = done {
-            self.log.line(Level::Error, event, &[("error", &error)]);
+    fn note(&self, event: &'static str, done: Result<(), JsValue>) {
+        if let Err(thrown) = done {
+            self.log
+                .line(Level::Error, event, &[("error", &describe(&thrown))]);
         }
     }
 }
