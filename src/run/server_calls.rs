@@ -1,10 +1,10 @@
 //! The server tools of a run: what they are at its start, and their calls, which run beside each other and beside the
 //! people who answer front-end calls (2.5).
 
+use std::pin::pin;
 use std::rc::Rc;
 
-use futures::future::{Either, LocalBoxFuture, join_all, select};
-use futures::stream::{LocalBoxStream, StreamExt, iter};
+use futures::future::{Either, select};
 use serde_json::Value;
 
 use super::Run;
@@ -15,6 +15,7 @@ use super::mcp_client::McpClient;
 use super::mcp_lists::{McpListing, McpLists};
 use super::pace::{WaitFor, Waited};
 use super::ports::{Clock, EventSink, HttpClient, Level, Log, Ports};
+use crate::beside::{Beside, Boxed};
 use crate::protocol::id::ToolCallId;
 use crate::protocol::json;
 use crate::protocol::tool::{Tool, ToolResult};
@@ -32,7 +33,7 @@ const LIST_WAIT_MIN_MS: u64 = 1000;
 pub(super) type Servers<'a, P> = Vec<Rc<McpClient<'a, <P as Ports>::Http, <P as Ports>::Clock>>>;
 
 /// What a step waits for.
-type Results<'a> = LocalBoxStream<'a, (ToolCallId, ToolResult)>;
+type Results<'a> = Beside<'a, (ToolCallId, ToolResult)>;
 
 /// The lists of servers, asked beside each other, within `wait_ms` each.
 pub(super) async fn listings<H: HttpClient, C: Clock>(
@@ -40,8 +41,18 @@ pub(super) async fn listings<H: HttpClient, C: Clock>(
     wait_ms: u64,
 ) -> Vec<McpListing> {
     let wait_ms = wait_ms.max(LIST_WAIT_MIN_MS);
-    let asked = servers.iter().map(|server| server.tools(wait_ms));
-    iter(asked).buffered(CALLS_AT_ONCE).collect().await
+    let asked = servers
+        .iter()
+        .map(|server| -> Boxed<'_, _> { Box::pin(server.tools(wait_ms)) });
+    Beside::new(CALLS_AT_ONCE, asked.collect()).all().await
+}
+
+/// The conversations are over.
+async fn leave<H: HttpClient, C: Clock>(servers: &[Rc<McpClient<'_, H, C>>]) {
+    let farewells = servers
+        .iter()
+        .map(|server| -> Boxed<'_, _> { Box::pin(server.leave()) });
+    Beside::new(CALLS_AT_ONCE, farewells.collect()).all().await;
 }
 
 /// The server tools of an agent as discovery shows them. A server that cannot be reached offers none.
@@ -54,7 +65,7 @@ pub async fn describe_tools<H: HttpClient, C: Clock, L: Log>(
     let connect = |server: &Rc<_>| Rc::new(McpClient::new(Rc::clone(server), http, clock, lists));
     let servers: Vec<_> = tools.mcp.iter().map(connect).collect();
     let listings = listings(&servers, wait_ms).await;
-    join_all(servers.iter().map(|server| server.leave())).await;
+    leave(&servers).await;
     for (server, listing) in servers.iter().zip(&listings) {
         if let Err(fault) = listing {
             let members: [(_, &dyn std::fmt::Display); 2] =
@@ -106,10 +117,10 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             .chain(remote)
             .map(|call| self.server_call(call))
             .collect();
-        iter(calls).buffer_unordered(CALLS_AT_ONCE).boxed_local()
+        Beside::new(CALLS_AT_ONCE, calls)
     }
 
-    fn server_call(&self, call: &AnsweredCall) -> LocalBoxFuture<'a, (ToolCallId, ToolResult)> {
+    fn server_call(&self, call: &AnsweredCall) -> Boxed<'a, (ToolCallId, ToolResult)> {
         let (id, ports) = (call.id.clone(), self.ports);
         let arguments = json::object(&call.arguments).unwrap_or_default();
         match self.toolbox.owner(&call.name) {
@@ -164,8 +175,8 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
                 if running == 0 {
                     return (posted.await, false);
                 }
-                match select(server_results.next(), Box::pin(posted)).await {
-                    Either::Left((Some(result), _)) => (result, true),
+                match select(pin!(server_results.next()), pin!(posted)).await {
+                    Either::Left((Some((_, result)), _)) => (result, true),
                     Either::Left((None, posted)) => (posted.await, false),
                     Either::Right((result, _)) => (result, false),
                 }
@@ -201,7 +212,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
 
     /// The run needs its MCP servers no more.
     pub(super) async fn leave_servers(&self) {
-        join_all(self.servers.iter().map(|server| server.leave())).await;
+        leave(&self.servers).await;
     }
 }
 

@@ -7,13 +7,12 @@
 
 use std::future::Future;
 
-use futures::future::try_join_all;
-
 use super::body::{StoredMessage, chunks, pieces};
 use super::end::SAME_THREAD;
 use super::incoming::{digest, tool_call_id};
 use super::row::Fields;
 use super::{Database, Parameter, PersistentRun, Purge, Statement, Store, StoreError};
+use crate::beside::{Beside, Boxed};
 use crate::protocol::json;
 use crate::protocol::message::Message;
 use crate::protocol::read;
@@ -285,11 +284,14 @@ impl<D: Database, A: Attachments> Store<D, A> {
                 None => continue,
             };
             for keys in keys.chunks(READS_MAX) {
-                let values = try_join_all(keys.iter().map(|key| self.attachments.get(key))).await?;
+                let reads = keys
+                    .iter()
+                    .map(|key| -> Boxed<'_, _> { Box::pin(self.attachments.get(key)) });
+                let values = Beside::new(READS_MAX, reads.collect()).all().await;
                 for (key, value) in keys.iter().zip(values) {
                     let (key, value) = (
                         json::text(&json!(key)),
-                        json::text(&json!(value.unwrap_or_default())),
+                        json::text(&json!(value?.unwrap_or_default())),
                     );
                     message.body = message.body.replacen(&key, &value, 1);
                 }
