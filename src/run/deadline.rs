@@ -1,9 +1,9 @@
 //! A moment until which something may take.
 
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 
-use futures::future::{Either, select};
+use futures::future::select;
 
 use super::ports::{Clock, HttpBody, HttpError};
 
@@ -32,11 +32,14 @@ impl<'a, C: Clock> Deadline<'a, C> {
 
     /// What the future gives, unless the moment comes first.
     pub async fn within<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut value = None;
+        self.pass(pin!(async { value = Some(future.await) })).await;
+        value
+    }
+
+    async fn pass(&self, future: Pin<&mut dyn Future<Output = ()>>) {
         let left_ms = self.due_ms.saturating_sub(self.clock.now_ms());
-        match select(pin!(future), pin!(self.clock.sleep(left_ms))).await {
-            Either::Left((value, _)) => Some(value),
-            Either::Right(((), _)) => None,
-        }
+        select(future, pin!(self.clock.sleep(left_ms))).await;
     }
 }
 

@@ -179,7 +179,7 @@ struct Run<'a, P: Ports, S> {
     control: &'a RunControl,
     emitter: Emitter<'a, S, P::Ids>,
     pace: Pace<'a, P::Clock>,
-    store: Option<Store<&'a P::Database, &'a P::Attachments>>,
+    store: Option<Store<P::Database, P::Attachments>>,
     persistent: Option<PersistentRun>,
     frontend_mode: FrontendTools,
     toolbox: ToolBox,
@@ -207,7 +207,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             pace: Pace::new(ports.clock(), &control.cancel, &setup.agent),
             store: ports
                 .database()
-                .map(|database| Store::new(database).with_attachments(ports.attachments())),
+                .map(|database| Store::new(database.clone()).with_attachments(ports.attachments().clone())),
             persistent: None,
             frontend_mode: plan::frontend_mode(&setup),
             toolbox: ToolBox::default(),
@@ -490,30 +490,40 @@ async fn stored<P: Ports, T, F: Future<Output = Result<T, StoreError>>>(
 ) -> Result<T, StoreError> {
     let mut count = 1;
     loop {
-        let error = match attempt().await {
-            Ok(value) => return Ok(value),
-            Err(error) => error,
-        };
-        ports.log().line(
-            Level::Error,
-            "database_failed",
-            &[
-                ("runId", &run_id),
-                ("batch", &batch),
-                ("attempt", &count),
-                ("error", &error),
-            ],
-        );
-        let may_work = match error {
-            StoreError::Database(DatabaseError::Unavailable(_)) | StoreError::Attachments(_) => true,
-            StoreError::Database(DatabaseError::Constraint(_) | DatabaseError::Refused(_))
-            | StoreError::Corrupt(_) => false,
-        };
-        if !may_work || count >= DATABASE_ATTEMPTS {
-            return Err(error);
+        match attempt().await {
+            Err(error) if may_work_later(ports, run_id, batch, &error, count).await => count += 1,
+            done => return done,
         }
-        let pause_ms = (DATABASE_PAUSE_MS << count) as f64 * (0.5 + ports.ids().fraction() / 2.0);
-        ports.clock().sleep(pause_ms as u64).await;
-        count += 1;
     }
+}
+
+/// Says so in the log that a batch failed; pauses if another attempt may do better.
+async fn may_work_later<P: Ports>(
+    ports: &P,
+    run_id: &RunId,
+    batch: &'static str,
+    error: &StoreError,
+    count: u32,
+) -> bool {
+    ports.log().line(
+        Level::Error,
+        "database_failed",
+        &[
+            ("runId", run_id),
+            ("batch", &batch),
+            ("attempt", &count),
+            ("error", error),
+        ],
+    );
+    let may_work = match error {
+        StoreError::Database(DatabaseError::Unavailable(_)) | StoreError::Attachments(_) => true,
+        StoreError::Database(DatabaseError::Constraint(_) | DatabaseError::Refused(_))
+        | StoreError::Corrupt(_) => false,
+    };
+    if !may_work || count >= DATABASE_ATTEMPTS {
+        return false;
+    }
+    let pause_ms = (DATABASE_PAUSE_MS << count) as f64 * (0.5 + ports.ids().fraction() / 2.0);
+    ports.clock().sleep(pause_ms as u64).await;
+    true
 }

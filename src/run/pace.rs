@@ -48,8 +48,8 @@ pub enum Waited<T> {
     Due,
 }
 
-enum Woken<T> {
-    Came(T),
+enum Woken {
+    Came,
     Cancelled,
     Timer,
 }
@@ -121,17 +121,29 @@ impl<'a, C: Clock> Pace<'a, C> {
         kind: WaitFor,
         future: impl Future<Output = T>,
     ) -> Result<Waited<T>, Halt> {
-        let mut future = pin!(future);
-        if let Poll::Ready(value) = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await {
-            return Ok(Waited::Came(value));
+        let mut came = None;
+        self.wait_until(emitter, kind, pin!(async { came = Some(future.await) }))
+            .await?;
+        Ok(came.map_or(Waited::Due, Waited::Came))
+    }
+
+    /// Waits for the end of a future, or until `until_ms`.
+    async fn wait_until<S: EventSink, I: IdSource>(
+        &mut self,
+        emitter: &mut Emitter<'_, S, I>,
+        kind: WaitFor,
+        mut future: Pin<&mut dyn Future<Output = ()>>,
+    ) -> Result<(), Halt> {
+        if poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_ready())).await {
+            return Ok(());
         }
         let started_ms = self.now_ms();
         emitter.flush(started_ms).await.map_err(|_| Halt::Disconnected)?;
-        let waited = loop {
+        loop {
             let due_ms = self.next_due_ms(emitter, kind, started_ms);
             let woken = poll_fn(|context| {
-                if let Poll::Ready(value) = future.as_mut().poll(context) {
-                    return Poll::Ready(Woken::Came(value));
+                if future.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(Woken::Came);
                 }
                 if self.cancel.poll(context).is_ready() {
                     return Poll::Ready(Woken::Cancelled);
@@ -140,21 +152,21 @@ impl<'a, C: Clock> Pace<'a, C> {
             })
             .await;
             match woken {
-                Woken::Came(value) => break Waited::Came(value),
+                Woken::Came => break,
                 Woken::Cancelled => return Err(Halt::Cancelled),
                 Woken::Timer => {
                     if self.on_timer(emitter, kind, started_ms).await? {
-                        break Waited::Due;
+                        break;
                     }
                 }
             }
-        };
+        }
         if let WaitFor::Person { .. } = kind {
             self.run_due_ms = self
                 .run_due_ms
                 .saturating_add(self.now_ms().saturating_sub(started_ms));
         }
-        Ok(waited)
+        Ok(())
     }
 
     /// Acts on whatever is due; says whether `until_ms` came.

@@ -15,10 +15,10 @@ use crate::tool::mcp::SESSION_HEADER;
 pub trait Ports {
     /// Outgoing HTTP.
     type Http: HttpClient;
-    /// D1.
-    type Database: Database;
-    /// The bucket of attachments.
-    type Attachments: Attachments;
+    /// D1; clones are the same one.
+    type Database: Database + Clone;
+    /// The bucket of attachments; clones are the same one.
+    type Attachments: Attachments + Clone;
     /// Time.
     type Clock: Clock;
     /// Fresh ids.

@@ -1,10 +1,8 @@
 //! A model-written title, after the run's terminal event (contract 4).
 
-use futures::future::{Either, select};
-use std::pin::pin;
-
 use super::Run;
-use super::ports::{Clock, EventSink, HttpBody, HttpClient, Level, Log, Ports};
+use super::deadline::Deadline;
+use super::ports::{EventSink, HttpBody, HttpClient, Level, Log, Ports};
 use crate::protocol::forwarded_props::{ModelSettings, ToolChoice};
 use crate::provider::{self, ModelCall, ModelEvent, ModelMessage, ModelRequest, ModelTarget, codec};
 
@@ -25,10 +23,8 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
         if !self.setup.agent.generate_title || !run.has_provisional_title || run.read_only {
             return;
         }
-        let asked = pin!(self.ask_for_title());
-        let Either::Left((Some(title), _)) =
-            select(asked, pin!(self.ports.clock().sleep(TITLE_TIMEOUT_MS))).await
-        else {
+        let deadline = Deadline::after(self.ports.clock(), TITLE_TIMEOUT_MS);
+        let Some(Some(title)) = deadline.within(self.ask_for_title()).await else {
             return;
         };
         if let Err(error) = store.set_generated_title(run, &title).await {
