@@ -4,7 +4,7 @@
 //! before the loop asks for it, and is kept until it does.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
@@ -54,8 +54,8 @@ pub struct ToolMailbox {
 
 #[derive(Debug, Default)]
 struct State {
-    calls: HashMap<ToolCallId, Entry>,
-    order: Vec<ToolCallId>,
+    /// In order of registration.
+    calls: Vec<Entry>,
     arrived: VecDeque<ToolCallId>,
     waker: Option<Waker>,
 }
@@ -73,18 +73,19 @@ enum Phase {
     Over,
 }
 
+impl State {
+    fn entry(&mut self, id: &ToolCallId) -> Option<&mut Entry> {
+        self.calls.iter_mut().find(|entry| entry.call.id == *id)
+    }
+}
+
 impl ToolMailbox {
     /// Registers a call; must happen before its TOOL_CALL_END is sent.
     pub fn register(&self, call: ExpectedCall) {
-        let mut state = self.state.borrow_mut();
-        state.order.push(call.id.clone());
-        state.calls.insert(
-            call.id.clone(),
-            Entry {
-                call,
-                phase: Phase::Waiting,
-            },
-        );
+        self.state.borrow_mut().calls.push(Entry {
+            call,
+            phase: Phase::Waiting,
+        });
     }
 
     /// Registers the calls of a run that goes on, with the results that came before its object was reset. Those a
@@ -101,7 +102,7 @@ impl ToolMailbox {
             });
             let id = call.id.clone();
             self.register(call);
-            if let (Some(phase), Some(entry)) = (phase, self.state.borrow_mut().calls.get_mut(&id)) {
+            if let (Some(phase), Some(entry)) = (phase, self.state.borrow_mut().entry(&id)) {
                 entry.phase = phase;
             }
         }
@@ -109,7 +110,7 @@ impl ToolMailbox {
 
     /// What [`Self::deliver`] would say.
     pub fn judge(&self, id: &ToolCallId, result: &ToolResult) -> Delivery {
-        match self.state.borrow().calls.get(id).map(|entry| &entry.phase) {
+        match self.state.borrow_mut().entry(id).map(|entry| &entry.phase) {
             None => Delivery::Unknown,
             Some(Phase::Answered(first)) if first == result => Delivery::Repeated,
             Some(Phase::Answered(_)) => Delivery::Conflict,
@@ -123,7 +124,7 @@ impl ToolMailbox {
         let delivery = self.judge(id, &result);
         if delivery == Delivery::Accepted {
             let mut state = self.state.borrow_mut();
-            if let Some(entry) = state.calls.get_mut(id) {
+            if let Some(entry) = state.entry(id) {
                 entry.phase = Phase::Answered(result);
             }
             state.arrived.push_back(id.clone());
@@ -142,7 +143,7 @@ impl ToolMailbox {
                 if let Some(Entry {
                     phase: Phase::Answered(result),
                     ..
-                }) = state.calls.get(&id)
+                }) = state.entry(&id)
                 {
                     return Poll::Ready((id, result.clone()));
                 }
@@ -156,18 +157,9 @@ impl ToolMailbox {
     /// Calls without a result, in order of registration.
     pub fn pending(&self) -> Vec<ExpectedCall> {
         let state = self.state.borrow();
-        let waiting = |id| match state.calls.get(id) {
-            Some(Entry {
-                call,
-                phase: Phase::Waiting,
-            }) => Some(call.clone()),
-            Some(Entry {
-                phase: Phase::Answered(_) | Phase::Over,
-                ..
-            })
-            | None => None,
-        };
-        state.order.iter().filter_map(waiting).collect()
+        let is_waiting = |entry: &&Entry| matches!(entry.phase, Phase::Waiting);
+        let waiting = state.calls.iter().filter(is_waiting);
+        waiting.map(|entry| entry.call.clone()).collect()
     }
 
     /// The earliest deadline of a waiting call.
@@ -201,7 +193,7 @@ impl ToolMailbox {
     fn end_waiting(&self, ids: &[ToolCallId]) {
         let mut state = self.state.borrow_mut();
         for id in ids {
-            if let Some(entry) = state.calls.get_mut(id) {
+            if let Some(entry) = state.entry(id) {
                 entry.phase = Phase::Over;
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Source: contract 2.3 "What reaches a model", 2.5 for ids.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::config::AgentConfig;
 use crate::protocol::id::ToolCallId;
@@ -70,20 +70,7 @@ pub fn conversation(
     pending: &[ToolCallId],
     result_max_bytes: usize,
 ) -> Vec<ModelMessage> {
-    let mut results: HashMap<&ToolCallId, ToolResult> = HashMap::new();
-    for message in messages {
-        if let MessageBody::Tool {
-            tool_call_id,
-            content,
-            error,
-        } = &message.body
-        {
-            results
-                .entry(tool_call_id)
-                .or_insert_with(|| stored_result(content, error.as_deref()));
-        }
-    }
-    let pending: HashSet<&ToolCallId> = pending.iter().collect();
+    let results = places_of_results(messages);
     let mut conversation = Vec::new();
     for message in messages {
         match &message.body {
@@ -102,12 +89,14 @@ pub fn conversation(
                     vendor_state: None,
                 });
                 if !tool_calls.is_empty() {
-                    let answers = tool_calls.iter().map(|call| match results.get(&call.id) {
-                        Some(result) => model_result(call, result, result_max_bytes),
-                        None if pending.contains(&call.id) => {
-                            model_result(call, &ToolResult::failure(PENDING), result_max_bytes)
-                        }
-                        None => model_result(call, &ToolResult::interrupted(), result_max_bytes),
+                    let answers = tool_calls.iter().map(|call| {
+                        let stored = results.get(&call.id).and_then(|place| messages.get(*place));
+                        let result = match stored.and_then(stored_result) {
+                            Some(result) => result,
+                            None if pending.contains(&call.id) => ToolResult::failure(PENDING),
+                            None => ToolResult::interrupted(),
+                        };
+                        model_result(call, &result, result_max_bytes)
                     });
                     conversation.push(ModelMessage::ToolResults(answers.collect()));
                 }
@@ -183,19 +172,29 @@ pub fn vendor_call_id(id: &str) -> String {
     format!("call_{hash:032x}")
 }
 
-fn stored_result(content: &Content, error: Option<&str>) -> ToolResult {
-    let text = content.to_text();
-    match error {
-        Some(error) if text.trim().is_empty() => ToolResult::failure(error),
-        Some(_) => ToolResult {
-            content: text,
-            is_error: true,
-        },
-        None => ToolResult {
-            content: text,
-            is_error: false,
-        },
+/// Where the first result of each call is.
+fn places_of_results(messages: &[Message]) -> HashMap<ToolCallId, usize> {
+    let mut places = HashMap::new();
+    for (place, message) in messages.iter().enumerate().rev() {
+        if let MessageBody::Tool { tool_call_id, .. } = &message.body {
+            places.insert(tool_call_id.clone(), place);
+        }
     }
+    places
+}
+
+fn stored_result(message: &Message) -> Option<ToolResult> {
+    let MessageBody::Tool { content, error, .. } = &message.body else {
+        return None;
+    };
+    let text = content.to_text();
+    Some(match error {
+        Some(error) if text.trim().is_empty() => ToolResult::failure(error),
+        error => ToolResult {
+            content: text,
+            is_error: error.is_some(),
+        },
+    })
 }
 
 fn user(content: &Content) -> Option<ModelMessage> {

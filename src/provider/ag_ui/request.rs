@@ -1,7 +1,6 @@
 //! [`ModelRequest`] -> a `RunAgentInput`.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -159,7 +158,7 @@ fn messages(request: &ModelRequest) -> Vec<Message<'_>> {
 /// agent that keeps messages by id keeps each once.
 #[derive(Default)]
 struct MessageIds {
-    counts: HashMap<u128, u32>,
+    hashes: Vec<u128>,
 }
 
 impl MessageIds {
@@ -171,12 +170,10 @@ impl MessageIds {
             for byte in json::text(&body).into_bytes() {
                 hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
             }
-            let count = self.counts.entry(hash).or_default();
-            *count += 1;
-            if *count == 1 {
-                format!("msg_{hash:032x}")
-            } else {
-                format!("msg_{hash:032x}_{count}")
+            self.hashes.push(hash);
+            match self.hashes.iter().filter(|known| **known == hash).count() {
+                1 => format!("msg_{hash:032x}"),
+                count => format!("msg_{hash:032x}_{count}"),
             }
         });
         Message { id, body }
