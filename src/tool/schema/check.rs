@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::decimal::Decimal;
 use super::{
-    ArrayKeyword, Combination, JsonType, Keyword, Node, NodeId, NumberKeyword, ObjectKeyword, TextKeyword,
+    ArrayKeyword, Bound, Combination, Comparison, Counted, JsonType, Keyword, Node, NodeId, ObjectKeyword,
     VIOLATIONS_MAX_COUNT, Violation,
 };
 use crate::protocol::json;
@@ -118,12 +118,12 @@ impl Checker<'_> {
                     out.push(none_of(allowed, place));
                 }
             }
-            (Keyword::Number(keyword), Value::Number(number)) => {
-                out.extend(check_number(keyword, &Decimal::of(number), place));
+            (Keyword::Number(comparison, limit), Value::Number(number)) => {
+                out.extend(check_number(*comparison, &Decimal::of(number), limit, place));
             }
-            (Keyword::Text(keyword), Value::String(text)) => {
-                if self.spend(text.len() / BYTES_PER_WORK) {
-                    out.extend(check_text(keyword, text, place));
+            (Keyword::Count(counted, bound, limit), _) => {
+                if let Some((count, what)) = self.count(*counted, value) {
+                    out.extend(check_count(*bound, *limit, count, what, place));
                 }
             }
             (Keyword::Array(keyword), Value::Array(items)) => self.apply_to_array(keyword, items, place, out),
@@ -131,7 +131,7 @@ impl Checker<'_> {
                 self.apply_to_object(keyword, object, place, out);
             }
             (Keyword::Combination(combination), _) => self.combine(combination, value, place, out),
-            (Keyword::Number(_) | Keyword::Text(_) | Keyword::Array(_) | Keyword::Object(_), _) => {}
+            (Keyword::Number(..) | Keyword::Array(_) | Keyword::Object(_), _) => {}
         }
     }
 
@@ -144,6 +144,18 @@ impl Checker<'_> {
         let work = u32::try_from(work).unwrap_or(u32::MAX);
         self.work_left = self.work_left.saturating_sub(work);
         self.work_left > 0
+    }
+
+    /// How many there are, and the word for them; nothing for a value of another type, or once the work is used up.
+    fn count(&mut self, counted: Counted, value: &Value) -> Option<(usize, &'static str)> {
+        match (counted, value) {
+            (Counted::Characters, Value::String(text)) => self
+                .spend(text.len() / BYTES_PER_WORK)
+                .then(|| (text.chars().count(), "characters")),
+            (Counted::Items, Value::Array(items)) => Some((items.len(), "items")),
+            (Counted::Properties, Value::Object(object)) => Some((object.len(), "properties")),
+            (Counted::Characters | Counted::Items | Counted::Properties, _) => None,
+        }
     }
 
     /// Equality of JSON: numbers by value, members of objects in any order. `false` once the work is used up.
@@ -197,8 +209,6 @@ impl Checker<'_> {
         out: &mut Vec<Violation>,
     ) {
         match keyword {
-            ArrayKeyword::MinItems(min) => out.extend(at_least(*min, items.len(), "items", place)),
-            ArrayKeyword::MaxItems(max) => out.extend(at_most(*max, items.len(), "items", place)),
             ArrayKeyword::UniqueItems => {
                 for (index, item) in items.iter().enumerate() {
                     let mut earlier = items.iter().take(index);
@@ -227,8 +237,8 @@ impl Checker<'_> {
                     .filter(|item| self.can_work() && self.fits(*schema, item, place))
                     .count();
                 let what = "items of the form the schema's `contains` asks for";
-                out.extend(at_least(*min, fitting, what, place));
-                out.extend(max.and_then(|max| at_most(max, fitting, what, place)));
+                out.extend(check_count(Bound::AtLeast, *min, fitting, what, place));
+                out.extend(max.and_then(|max| check_count(Bound::AtMost, max, fitting, what, place)));
             }
         }
     }
@@ -241,10 +251,6 @@ impl Checker<'_> {
         out: &mut Vec<Violation>,
     ) {
         match keyword {
-            ObjectKeyword::MinProperties(min) => {
-                out.extend(at_least(*min, object.len(), "properties", place))
-            }
-            ObjectKeyword::MaxProperties(max) => out.extend(at_most(*max, object.len(), "properties", place)),
             ObjectKeyword::Required(names) if !self.spend(names.len()) => {}
             ObjectKeyword::Required(names) => {
                 let missing = names.iter().filter(|name| !object.contains_key(*name));
@@ -452,31 +458,27 @@ fn leave_room(value: &Value, room: &mut usize) -> Option<()> {
     }
 }
 
-fn check_number(keyword: &NumberKeyword, number: &Decimal, place: &Place<'_>) -> Option<Violation> {
-    let (fits, demand, limit) = match keyword {
-        NumberKeyword::Minimum(limit) => (number >= limit, "at least", limit),
-        NumberKeyword::ExclusiveMinimum(limit) => (number > limit, "greater than", limit),
-        NumberKeyword::Maximum(limit) => (number <= limit, "at most", limit),
-        NumberKeyword::ExclusiveMaximum(limit) => (number < limit, "less than", limit),
-        NumberKeyword::MultipleOf(divisor) => (number.is_multiple_of(divisor), "a multiple of", divisor),
+fn check_number(
+    comparison: Comparison,
+    number: &Decimal,
+    limit: &Decimal,
+    place: &Place<'_>,
+) -> Option<Violation> {
+    let (fits, demand) = match comparison {
+        Comparison::Minimum => (number >= limit, "at least"),
+        Comparison::ExclusiveMinimum => (number > limit, "greater than"),
+        Comparison::Maximum => (number <= limit, "at most"),
+        Comparison::ExclusiveMaximum => (number < limit, "less than"),
+        Comparison::MultipleOf => (number.is_multiple_of(limit), "a multiple of"),
     };
     (!fits).then(|| place.violation(format!("must be {demand} {limit}")))
 }
 
-fn check_text(keyword: &TextKeyword, text: &str, place: &Place<'_>) -> Option<Violation> {
-    let count = text.chars().count();
-    match keyword {
-        TextKeyword::MinLength(min) => at_least(*min, count, "characters", place),
-        TextKeyword::MaxLength(max) => at_most(*max, count, "characters", place),
-    }
-}
-
-fn at_least(min: u64, count: usize, what: &str, place: &Place<'_>) -> Option<Violation> {
-    let message = || place.violation(format!("must have at least {min} {what}, not {count}"));
-    (u64::try_from(count).is_ok_and(|count| count < min)).then(message)
-}
-
-fn at_most(max: u64, count: usize, what: &str, place: &Place<'_>) -> Option<Violation> {
-    let message = || place.violation(format!("must have at most {max} {what}, not {count}"));
-    (u64::try_from(count).is_ok_and(|count| count > max)).then(message)
+fn check_count(bound: Bound, limit: u64, count: usize, what: &str, place: &Place<'_>) -> Option<Violation> {
+    let number = u64::try_from(count).unwrap_or(u64::MAX);
+    let (fits, demand) = match bound {
+        Bound::AtLeast => (number >= limit, "at least"),
+        Bound::AtMost => (number <= limit, "at most"),
+    };
+    (!fits).then(|| place.violation(format!("must have {demand} {limit} {what}, not {count}")))
 }

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::decimal::Decimal;
 use super::{
-    ArrayKeyword, Combination, JsonType, Keyword, Node, NodeId, NumberKeyword, ObjectKeyword, SchemaFault,
-    TextKeyword,
+    ArrayKeyword, Bound, Combination, Comparison, Counted, JsonType, Keyword, Node, NodeId, ObjectKeyword,
+    SchemaFault,
 };
 use crate::protocol::number;
 
@@ -81,13 +81,21 @@ impl Source<'_> {
     }
 
     fn strings(&self, keyword: &'static str, value: &Value) -> Result<Vec<String>, SchemaFault> {
-        let texts = value.as_array().and_then(|items| {
-            items
-                .iter()
-                .map(|item| item.as_str().map(str::to_owned))
-                .collect()
-        });
-        texts.ok_or_else(|| self.malformed(keyword))
+        let items = value.as_array().ok_or_else(|| self.malformed(keyword))?;
+        let mut texts = Vec::new();
+        for item in items {
+            let text = item.as_str().ok_or_else(|| self.malformed(keyword))?;
+            texts.push(text.to_owned());
+        }
+        Ok(texts)
+    }
+
+    fn members(&self, keyword: &'static str) -> Result<Option<&Map<String, Value>>, SchemaFault> {
+        match self.object.get(keyword) {
+            None => Ok(None),
+            Some(Value::Object(members)) => Ok(Some(members)),
+            Some(_) => Err(self.malformed(keyword)),
+        }
     }
 
     fn child_pointer(&self, tokens: &[&str]) -> String {
@@ -111,28 +119,28 @@ impl Compiler {
         let id = self.nodes.len();
         self.nodes.push((Vec::new(), None));
         self.by_pointer.insert(pointer.clone(), id);
-        let (keywords, target) = match schema {
-            Value::Bool(true) => (Vec::new(), None),
-            Value::Bool(false) => (vec![Keyword::Never], None),
+        let (mut keywords, mut target) = (Vec::new(), None);
+        match schema {
+            Value::Bool(true) => {}
+            Value::Bool(false) => keywords.push(Keyword::Never),
             Value::Object(object) => {
                 let source = Source {
                     object,
                     pointer,
                     depth,
                 };
-                let target = self.reference(&source)?;
-                let mut keywords = values(&source)?;
-                keywords.extend(numbers(&source)?.into_iter().map(Keyword::Number));
-                keywords.extend(texts(&source)?.into_iter().map(Keyword::Text));
-                keywords.extend(self.arrays(&source)?.into_iter().map(Keyword::Array));
-                keywords.extend(self.objects(&source)?.into_iter().map(Keyword::Object));
-                keywords.extend(self.combinations(&source)?.into_iter().map(Keyword::Combination));
-                (keywords, target)
+                target = self.reference(&source)?;
+                values(&source, &mut keywords)?;
+                numbers(&source, &mut keywords)?;
+                counts(&source, &mut keywords)?;
+                self.arrays(&source, &mut keywords)?;
+                self.objects(&source, &mut keywords)?;
+                self.combinations(&source, &mut keywords)?;
             }
             Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 return Err(SchemaFault::NotASchema { pointer });
             }
-        };
+        }
         if let Some(node) = self.nodes.get_mut(id) {
             *node = (keywords, target);
         }
@@ -141,16 +149,16 @@ impl Compiler {
 
     /// Turns the pointers of references into node ids.
     fn link(self) -> Result<Vec<Node>, SchemaFault> {
-        let by_pointer = self.by_pointer;
-        let link = |(mut keywords, target): (Node, Option<String>)| {
+        let mut nodes = Vec::with_capacity(self.nodes.len());
+        for (mut keywords, target) in self.nodes {
             if let Some(pointer) = target {
-                let id = by_pointer.get(&pointer).copied();
+                let id = self.by_pointer.get(&pointer).copied();
                 let id = id.ok_or(SchemaFault::UnknownReference { pointer })?;
                 keywords.insert(0, Keyword::Combination(Combination::Reference(id)));
             }
-            Ok(keywords)
-        };
-        self.nodes.into_iter().map(link).collect()
+            nodes.push(keywords);
+        }
+        Ok(nodes)
     }
 
     /// The pointer a schema refers to, queued for compilation.
@@ -178,8 +186,11 @@ impl Compiler {
     }
 
     fn child(&mut self, source: &Source<'_>, keyword: &str) -> Result<Option<NodeId>, SchemaFault> {
-        let compile = |schema| self.node(schema, source.child_pointer(&[keyword]), source.depth + 1);
-        source.object.get(keyword).map(compile).transpose()
+        let Some(schema) = source.object.get(keyword) else {
+            return Ok(None);
+        };
+        let pointer = source.child_pointer(&[keyword]);
+        self.node(schema, pointer, source.depth + 1).map(Some)
     }
 
     fn list(
@@ -191,120 +202,111 @@ impl Compiler {
             return Ok(None);
         };
         let schemas = value.as_array().ok_or_else(|| source.malformed(keyword))?;
-        let compile = |(index, schema): (usize, &Value)| {
+        let mut list = Vec::new();
+        for (index, schema) in schemas.iter().enumerate() {
             let pointer = source.child_pointer(&[keyword, &index.to_string()]);
-            self.node(schema, pointer, source.depth + 1)
-        };
-        schemas
-            .iter()
-            .enumerate()
-            .map(compile)
-            .collect::<Result<_, _>>()
-            .map(Some)
+            list.push(self.node(schema, pointer, source.depth + 1)?);
+        }
+        Ok(Some(list))
     }
 
-    fn arrays(&mut self, source: &Source<'_>) -> Result<Vec<ArrayKeyword>, SchemaFault> {
-        let mut keywords = Vec::new();
-        keywords.extend(source.count("minItems")?.map(ArrayKeyword::MinItems));
-        keywords.extend(source.count("maxItems")?.map(ArrayKeyword::MaxItems));
+    fn arrays(&mut self, source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), SchemaFault> {
         if source.object.get("uniqueItems") == Some(&Value::Bool(true)) {
-            keywords.push(ArrayKeyword::UniqueItems);
+            keywords.push(Keyword::Array(ArrayKeyword::UniqueItems));
         }
         // Draft 7: `items` as a list is what 2020-12 calls `prefixItems`, and `additionalItems` its `items`.
         let is_draft_7 = source.object.get("items").is_some_and(Value::is_array);
         let (prefix, rest) = if is_draft_7 {
-            (
-                self.list(source, "items")?,
-                self.child(source, "additionalItems")?,
-            )
+            ("items", "additionalItems")
         } else {
-            (self.list(source, "prefixItems")?, self.child(source, "items")?)
+            ("prefixItems", "items")
         };
+        let (prefix, rest) = (self.list(source, prefix)?, self.child(source, rest)?);
         let from = prefix.as_ref().map_or(0, Vec::len);
-        keywords.extend(prefix.map(ArrayKeyword::PrefixItems));
-        keywords.extend(rest.map(|schema| ArrayKeyword::Items { from, schema }));
+        if let Some(schemas) = prefix {
+            keywords.push(Keyword::Array(ArrayKeyword::PrefixItems(schemas)));
+        }
+        if let Some(schema) = rest {
+            keywords.push(Keyword::Array(ArrayKeyword::Items { from, schema }));
+        }
         if let Some(schema) = self.child(source, "contains")? {
             let min = source.count("minContains")?.unwrap_or(1);
             let max = source.count("maxContains")?;
-            keywords.push(ArrayKeyword::Contains { schema, min, max });
+            keywords.push(Keyword::Array(ArrayKeyword::Contains { schema, min, max }));
         }
-        Ok(keywords)
+        Ok(())
     }
 
-    fn objects(&mut self, source: &Source<'_>) -> Result<Vec<ObjectKeyword>, SchemaFault> {
-        let mut keywords = Vec::new();
-        keywords.extend(source.count("minProperties")?.map(ObjectKeyword::MinProperties));
-        keywords.extend(source.count("maxProperties")?.map(ObjectKeyword::MaxProperties));
+    fn objects(&mut self, source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), SchemaFault> {
         if let Some(required) = source.object.get("required") {
-            keywords.push(ObjectKeyword::Required(source.strings("required", required)?));
+            keywords.push(Keyword::Object(ObjectKeyword::Required(
+                source.strings("required", required)?,
+            )));
         }
         let mut known = HashSet::new();
-        if let Some(properties) = source.object.get("properties") {
-            let properties = properties
-                .as_object()
-                .ok_or_else(|| source.malformed("properties"))?;
-            known = properties.keys().cloned().collect();
-            let compile = |(name, schema): (&String, &Value)| {
+        if let Some(members) = source.members("properties")? {
+            let mut properties = Vec::new();
+            for (name, schema) in members {
                 let pointer = source.child_pointer(&["properties", name]);
-                Ok((name.clone(), self.node(schema, pointer, source.depth + 1)?))
-            };
-            let properties = properties
-                .iter()
-                .map(compile)
-                .collect::<Result<_, SchemaFault>>()?;
-            keywords.push(ObjectKeyword::Properties(properties));
+                properties.push((name.clone(), self.node(schema, pointer, source.depth + 1)?));
+                known.insert(name.clone());
+            }
+            keywords.push(Keyword::Object(ObjectKeyword::Properties(properties)));
         }
-        if !source.object.contains_key("patternProperties") {
-            let additional = self.child(source, "additionalProperties")?;
-            keywords.extend(additional.map(|schema| ObjectKeyword::AdditionalProperties { known, schema }));
+        if !source.object.contains_key("patternProperties")
+            && let Some(schema) = self.child(source, "additionalProperties")?
+        {
+            keywords.push(Keyword::Object(ObjectKeyword::AdditionalProperties {
+                known,
+                schema,
+            }));
         }
-        keywords.extend(
-            self.child(source, "propertyNames")?
-                .map(ObjectKeyword::PropertyNames),
-        );
-        if let Some(dependents) = source.object.get("dependentRequired") {
-            let malformed = || source.malformed("dependentRequired");
-            let read = |(name, names): (&String, &Value)| {
-                Ok((name.clone(), source.strings("dependentRequired", names)?))
-            };
-            let dependents = dependents.as_object().ok_or_else(malformed)?.iter().map(read);
-            keywords.push(ObjectKeyword::DependentRequired(
-                dependents.collect::<Result<_, SchemaFault>>()?,
-            ));
+        if let Some(schema) = self.child(source, "propertyNames")? {
+            keywords.push(Keyword::Object(ObjectKeyword::PropertyNames(schema)));
         }
-        Ok(keywords)
+        if let Some(members) = source.members("dependentRequired")? {
+            let mut dependents = Vec::new();
+            for (name, names) in members {
+                dependents.push((name.clone(), source.strings("dependentRequired", names)?));
+            }
+            keywords.push(Keyword::Object(ObjectKeyword::DependentRequired(dependents)));
+        }
+        Ok(())
     }
 
-    fn combinations(&mut self, source: &Source<'_>) -> Result<Vec<Combination>, SchemaFault> {
-        let mut keywords = Vec::new();
-        keywords.extend(self.list(source, "allOf")?.map(Combination::AllOf));
-        keywords.extend(self.list(source, "anyOf")?.map(Combination::AnyOf));
-        keywords.extend(self.list(source, "oneOf")?.map(Combination::OneOf));
-        keywords.extend(self.child(source, "not")?.map(Combination::Not));
+    fn combinations(&mut self, source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), SchemaFault> {
+        for (keyword, of_list) in [
+            ("allOf", Combination::AllOf as fn(_) -> _),
+            ("anyOf", Combination::AnyOf),
+            ("oneOf", Combination::OneOf),
+        ] {
+            if let Some(schemas) = self.list(source, keyword)? {
+                keywords.push(Keyword::Combination(of_list(schemas)));
+            }
+        }
+        if let Some(schema) = self.child(source, "not")? {
+            keywords.push(Keyword::Combination(Combination::Not(schema)));
+        }
         if let Some(condition) = self.child(source, "if")? {
-            keywords.push(Combination::If {
+            keywords.push(Keyword::Combination(Combination::If {
                 condition,
                 then: self.child(source, "then")?,
                 otherwise: self.child(source, "else")?,
-            });
+            }));
         }
-        Ok(keywords)
+        Ok(())
     }
 }
 
-fn values(source: &Source<'_>) -> Result<Vec<Keyword>, SchemaFault> {
-    let mut keywords = Vec::new();
-    let malformed = || source.malformed("type");
-    match source.object.get("type") {
-        None => {}
-        Some(Value::String(name)) => {
-            keywords.push(Keyword::Type(vec![JsonType::parse(name).ok_or_else(malformed)?]));
-        }
-        Some(value) => {
-            let names = source.strings("type", value)?;
-            let types = names.iter().map(|name| JsonType::parse(name));
-            keywords.push(Keyword::Type(types.collect::<Option<_>>().ok_or_else(malformed)?));
-        }
+fn values(source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), SchemaFault> {
+    if let Some(value) = source.object.get("type") {
+        let names = match value {
+            Value::String(name) => vec![name.clone()],
+            value => source.strings("type", value)?,
+        };
+        let types = names.iter().map(|name| JsonType::parse(name));
+        let types: Option<_> = types.collect();
+        keywords.push(Keyword::Type(types.ok_or_else(|| source.malformed("type"))?));
     }
     if let Some(values) = source.object.get("enum") {
         let values = values.as_array().ok_or_else(|| source.malformed("enum"))?;
@@ -313,55 +315,61 @@ fn values(source: &Source<'_>) -> Result<Vec<Keyword>, SchemaFault> {
     if let Some(value) = source.object.get("const") {
         keywords.push(Keyword::Enum(vec![value.clone()]));
     }
-    Ok(keywords)
+    Ok(())
 }
 
-fn numbers(source: &Source<'_>) -> Result<Vec<NumberKeyword>, SchemaFault> {
-    let mut keywords = Vec::new();
-    keywords.extend(bounds(
-        source,
-        ["minimum", "exclusiveMinimum"],
-        [NumberKeyword::Minimum, NumberKeyword::ExclusiveMinimum],
-    )?);
-    keywords.extend(bounds(
-        source,
-        ["maximum", "exclusiveMaximum"],
-        [NumberKeyword::Maximum, NumberKeyword::ExclusiveMaximum],
-    )?);
+/// A bound and its exclusive form, which draft 4 and OpenAPI 3.0 write as a boolean beside the bound.
+const NUMBERS: [[(&str, Comparison); 2]; 2] = [
+    [
+        ("minimum", Comparison::Minimum),
+        ("exclusiveMinimum", Comparison::ExclusiveMinimum),
+    ],
+    [
+        ("maximum", Comparison::Maximum),
+        ("exclusiveMaximum", Comparison::ExclusiveMaximum),
+    ],
+];
+
+fn numbers(source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), SchemaFault> {
+    for [(name, inclusive), (exclusive_name, exclusive)] in NUMBERS {
+        let bound = source.number(name)?;
+        let flag = source.object.get(exclusive_name).and_then(Value::as_bool);
+        let (bound, exclusive_bound) = match flag {
+            Some(true) => (None, bound),
+            Some(false) => (bound, None),
+            None => (bound, source.number(exclusive_name)?),
+        };
+        for (comparison, bound) in [(inclusive, bound), (exclusive, exclusive_bound)] {
+            if let Some(bound) = bound {
+                keywords.push(Keyword::Number(comparison, bound));
+            }
+        }
+    }
     if let Some(divisor) = source.number("multipleOf")? {
         if !divisor.is_positive() {
             return Err(source.malformed("multipleOf"));
         }
-        keywords.push(NumberKeyword::MultipleOf(divisor));
+        keywords.push(Keyword::Number(Comparison::MultipleOf, divisor));
     }
-    Ok(keywords)
+    Ok(())
 }
 
-/// A bound and its exclusive form, which draft 4 and OpenAPI 3.0 write as a boolean beside the bound.
-fn bounds(
-    source: &Source<'_>,
-    [name, exclusive_name]: [&'static str; 2],
-    [inclusive, exclusive]: [fn(Decimal) -> NumberKeyword; 2],
-) -> Result<Vec<NumberKeyword>, SchemaFault> {
-    let bound = source.number(name)?;
-    let flag = source.object.get(exclusive_name).and_then(Value::as_bool);
-    let (bound, exclusive_bound) = match flag {
-        Some(true) => (None, bound),
-        Some(false) => (bound, None),
-        None => (bound, source.number(exclusive_name)?),
-    };
-    Ok(bound
-        .map(inclusive)
-        .into_iter()
-        .chain(exclusive_bound.map(exclusive))
-        .collect())
-}
+const COUNTS: [(&str, Counted, Bound); 6] = [
+    ("minLength", Counted::Characters, Bound::AtLeast),
+    ("maxLength", Counted::Characters, Bound::AtMost),
+    ("minItems", Counted::Items, Bound::AtLeast),
+    ("maxItems", Counted::Items, Bound::AtMost),
+    ("minProperties", Counted::Properties, Bound::AtLeast),
+    ("maxProperties", Counted::Properties, Bound::AtMost),
+];
 
-fn texts(source: &Source<'_>) -> Result<Vec<TextKeyword>, SchemaFault> {
-    let mut keywords = Vec::new();
-    keywords.extend(source.count("minLength")?.map(TextKeyword::MinLength));
-    keywords.extend(source.count("maxLength")?.map(TextKeyword::MaxLength));
-    Ok(keywords)
+fn counts(source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), SchemaFault> {
+    for (name, counted, bound) in COUNTS {
+        if let Some(limit) = source.count(name)? {
+            keywords.push(Keyword::Count(counted, bound, limit));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses nodes that reach themselves without going deeper into the value: checking them would never end.

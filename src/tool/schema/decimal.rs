@@ -72,7 +72,7 @@ impl Decimal {
                 let zeros = (0..zeros).map(|_| 0);
                 let rest = digits
                     .chain(zeros)
-                    .fold(0, |rest, digit| (rest * 10 + digit) % divisor);
+                    .fold(0, |rest, digit| remainder(rest * 10 + digit, divisor));
                 rest == 0
             }
             Some(_) | None => {
@@ -152,6 +152,14 @@ fn parse_exponent(text: &str) -> i64 {
 
 fn signed(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX / 4)
+}
+
+/// Of a number below ten times the divisor: division of such numbers would be a library function.
+fn remainder(mut number: u128, divisor: u128) -> u128 {
+    while number >= divisor {
+        number -= divisor;
+    }
+    number
 }
 
 #[cfg(test)]

@@ -95,33 +95,39 @@ enum Keyword {
     Type(Vec<JsonType>),
     /// `enum`, and `const` as an `enum` of one.
     Enum(Vec<Value>),
-    Number(NumberKeyword),
-    Text(TextKeyword),
+    Number(Comparison, Decimal),
+    Count(Counted, Bound, u64),
     Array(ArrayKeyword),
     Object(ObjectKeyword),
     Combination(Combination),
 }
 
-#[derive(Debug, Clone)]
-enum NumberKeyword {
-    Minimum(Decimal),
-    ExclusiveMinimum(Decimal),
-    Maximum(Decimal),
-    ExclusiveMaximum(Decimal),
-    MultipleOf(Decimal),
+/// How a number must stand to the one in the schema.
+#[derive(Debug, Clone, Copy)]
+enum Comparison {
+    Minimum,
+    ExclusiveMinimum,
+    Maximum,
+    ExclusiveMaximum,
+    MultipleOf,
 }
 
-/// Lengths in characters.
-#[derive(Debug, Clone)]
-enum TextKeyword {
-    MinLength(u64),
-    MaxLength(u64),
+/// What there is a number of, in values of one type.
+#[derive(Debug, Clone, Copy)]
+enum Counted {
+    Characters,
+    Items,
+    Properties,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Bound {
+    AtLeast,
+    AtMost,
 }
 
 #[derive(Debug, Clone)]
 enum ArrayKeyword {
-    MinItems(u64),
-    MaxItems(u64),
     UniqueItems,
     PrefixItems(Vec<NodeId>),
     Items {
@@ -138,8 +144,6 @@ enum ArrayKeyword {
 
 #[derive(Debug, Clone)]
 enum ObjectKeyword {
-    MinProperties(u64),
-    MaxProperties(u64),
     Required(Vec<String>),
     Properties(Vec<(String, NodeId)>),
     AdditionalProperties {
