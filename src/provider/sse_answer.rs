@@ -11,7 +11,7 @@ use crate::protocol::json_cursor::{CursorFault, JsonCursor};
 pub const NOT_A_PAYLOAD: ProviderError = ProviderError::Malformed("an event is not of this wire format");
 
 /// What an answer's payloads said so far.
-pub trait SseAnswer {
+pub trait SseAnswer: std::fmt::Debug {
     /// Takes the `data` of one event; never blank, never `[DONE]`, which is no payload on any of these wire formats
     /// (B020) but may be a mark, see [`Self::take_done`]. The type is read from the payload: proxies drop the event name.
     ///
@@ -39,10 +39,10 @@ pub trait SseAnswer {
 
 /// Reads one answer.
 #[derive(Debug)]
-pub struct SseAnswerDecoder<A> {
+pub struct SseAnswerDecoder {
     form: Form,
     sse: SseDecoder,
-    answer: A,
+    answer: Box<dyn SseAnswer>,
 }
 
 /// What the body is, told by its first byte that is not blank: the decoder does not see the content type, and servers
@@ -89,18 +89,18 @@ impl Form {
     }
 }
 
-impl<A: SseAnswer> SseAnswerDecoder<A> {
+impl SseAnswerDecoder {
     /// A decoder for one body.
-    pub fn new(answer: A) -> Self {
+    pub fn new(answer: impl SseAnswer + 'static) -> Self {
         Self {
             form: Form::Unknown,
             sse: SseDecoder::new(UPSTREAM_EVENT_MAX_BYTES),
-            answer,
+            answer: Box::new(answer),
         }
     }
 }
 
-impl<A: SseAnswer> ModelDecoder for SseAnswerDecoder<A> {
+impl ModelDecoder for SseAnswerDecoder {
     fn feed(&mut self, bytes: &[u8], events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
         let Some(bytes) = self.form.take(bytes)? else {
             return Ok(());
@@ -109,7 +109,7 @@ impl<A: SseAnswer> ModelDecoder for SseAnswerDecoder<A> {
         while !self.answer.is_finished()
             && let Some(event) = incoming.next_event()?
         {
-            take(&mut self.answer, &event.data, events)?;
+            take(&mut *self.answer, &event.data, events)?;
         }
         Ok(())
     }
@@ -122,7 +122,7 @@ impl<A: SseAnswer> ModelDecoder for SseAnswerDecoder<A> {
             return Err(json_failure(body));
         }
         if let Some(event) = self.sse.end()? {
-            take(&mut self.answer, &event.data, events).map_err(|error| {
+            take(&mut *self.answer, &event.data, events).map_err(|error| {
                 if error == NOT_A_PAYLOAD {
                     ProviderError::Truncated
                 } else {
@@ -141,7 +141,7 @@ impl<A: SseAnswer> ModelDecoder for SseAnswerDecoder<A> {
     }
 }
 
-fn take<A: SseAnswer>(answer: &mut A, data: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+fn take(answer: &mut dyn SseAnswer, data: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
     match data.trim_ascii() {
         "" => Ok(()),
         "[DONE]" => answer.take_done(events),
@@ -153,8 +153,8 @@ fn take<A: SseAnswer>(answer: &mut A, data: &str, events: &mut Vec<ModelEvent>) 
 }
 
 /// Some proxies cut texts within a surrogate pair: each half is a character we do not know, and no broken payload.
-fn take_healed<A: SseAnswer>(
-    answer: &mut A,
+fn take_healed(
+    answer: &mut dyn SseAnswer,
     payload: &str,
     events: &mut Vec<ModelEvent>,
 ) -> Result<(), ProviderError> {
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     /// Finished by `end`, fails at `?`, anything else is text.
-    #[derive(Default)]
+    #[derive(Debug, Default)]
     struct Echo {
         is_finished: bool,
     }

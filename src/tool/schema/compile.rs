@@ -17,7 +17,10 @@ const NODES_MAX_COUNT: usize = 10_000;
 /// Deepest nesting of subschemas, as deep as JSON itself may be nested.
 const DEPTH_MAX: usize = 128;
 
-pub(super) fn compile(document: &Value) -> Result<Vec<Node>, SchemaFault> {
+/// Boxed: it is handed on at every keyword.
+type Fault = Box<SchemaFault>;
+
+pub(super) fn compile(document: &Value) -> Result<Vec<Node>, Fault> {
     let mut compiler = Compiler {
         nodes: Vec::new(),
         by_pointer: HashMap::new(),
@@ -52,14 +55,12 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn malformed(&self, keyword: &'static str) -> SchemaFault {
-        SchemaFault::MalformedKeyword {
-            pointer: self.pointer.clone(),
-            keyword,
-        }
+    fn malformed(&self, keyword: &'static str) -> Fault {
+        let pointer = self.pointer.clone();
+        Box::new(SchemaFault::MalformedKeyword { pointer, keyword })
     }
 
-    fn number(&self, keyword: &'static str) -> Result<Option<Decimal>, SchemaFault> {
+    fn number(&self, keyword: &'static str) -> Result<Option<Decimal>, Fault> {
         match self.object.get(keyword) {
             None => Ok(None),
             Some(Value::Number(number)) => Ok(Some(Decimal::of(number))),
@@ -67,7 +68,7 @@ impl Source<'_> {
         }
     }
 
-    fn count(&self, keyword: &'static str) -> Result<Option<u64>, SchemaFault> {
+    fn count(&self, keyword: &'static str) -> Result<Option<u64>, Fault> {
         let Some(value) = self.object.get(keyword) else {
             return Ok(None);
         };
@@ -80,7 +81,7 @@ impl Source<'_> {
             .ok_or_else(|| self.malformed(keyword))
     }
 
-    fn strings(&self, keyword: &'static str, value: &Value) -> Result<Vec<String>, SchemaFault> {
+    fn strings(&self, keyword: &'static str, value: &Value) -> Result<Vec<String>, Fault> {
         let items = value.as_array().ok_or_else(|| self.malformed(keyword))?;
         let mut texts = Vec::new();
         for item in items {
@@ -90,7 +91,7 @@ impl Source<'_> {
         Ok(texts)
     }
 
-    fn members(&self, keyword: &'static str) -> Result<Option<&Map<String, Value>>, SchemaFault> {
+    fn members(&self, keyword: &'static str) -> Result<Option<&Map<String, Value>>, Fault> {
         match self.object.get(keyword) {
             None => Ok(None),
             Some(Value::Object(members)) => Ok(Some(members)),
@@ -109,12 +110,12 @@ impl Source<'_> {
 }
 
 impl Compiler {
-    fn node(&mut self, schema: &Value, pointer: String, depth: usize) -> Result<NodeId, SchemaFault> {
+    fn node(&mut self, schema: &Value, pointer: String, depth: usize) -> Result<NodeId, Fault> {
         if let Some(id) = self.by_pointer.get(&pointer) {
             return Ok(*id);
         }
         if self.nodes.len() >= NODES_MAX_COUNT || depth > DEPTH_MAX {
-            return Err(SchemaFault::TooLarge);
+            return Err(SchemaFault::TooLarge.into());
         }
         let id = self.nodes.len();
         self.nodes.push((Vec::new(), None));
@@ -138,7 +139,7 @@ impl Compiler {
                 self.combinations(&source, &mut keywords)?;
             }
             Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                return Err(SchemaFault::NotASchema { pointer });
+                return Err(SchemaFault::NotASchema { pointer }.into());
             }
         }
         if let Some(node) = self.nodes.get_mut(id) {
@@ -148,7 +149,7 @@ impl Compiler {
     }
 
     /// Turns the pointers of references into node ids.
-    fn link(self) -> Result<Vec<Node>, SchemaFault> {
+    fn link(self) -> Result<Vec<Node>, Fault> {
         let mut nodes = Vec::with_capacity(self.nodes.len());
         for (mut keywords, target) in self.nodes {
             if let Some(pointer) = target {
@@ -162,9 +163,10 @@ impl Compiler {
     }
 
     /// The pointer a schema refers to, queued for compilation.
-    fn reference(&mut self, source: &Source<'_>) -> Result<Option<String>, SchemaFault> {
-        let unknown = || SchemaFault::UnknownReference {
-            pointer: source.pointer.clone(),
+    fn reference(&mut self, source: &Source<'_>) -> Result<Option<String>, Fault> {
+        let unknown = || {
+            let pointer = source.pointer.clone();
+            Fault::from(SchemaFault::UnknownReference { pointer })
         };
         let dynamic = ["$dynamicRef", "$recursiveRef"];
         if dynamic.iter().any(|keyword| source.object.contains_key(*keyword)) {
@@ -185,7 +187,7 @@ impl Compiler {
         Ok(Some(fragment))
     }
 
-    fn child(&mut self, source: &Source<'_>, keyword: &str) -> Result<Option<NodeId>, SchemaFault> {
+    fn child(&mut self, source: &Source<'_>, keyword: &str) -> Result<Option<NodeId>, Fault> {
         let Some(schema) = source.object.get(keyword) else {
             return Ok(None);
         };
@@ -197,7 +199,7 @@ impl Compiler {
         &mut self,
         source: &Source<'_>,
         keyword: &'static str,
-    ) -> Result<Option<Vec<NodeId>>, SchemaFault> {
+    ) -> Result<Option<Vec<NodeId>>, Fault> {
         let Some(value) = source.object.get(keyword) else {
             return Ok(None);
         };
@@ -210,7 +212,7 @@ impl Compiler {
         Ok(Some(list))
     }
 
-    fn arrays(&mut self, source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), SchemaFault> {
+    fn arrays(&mut self, source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), Fault> {
         if source.object.get("uniqueItems") == Some(&Value::Bool(true)) {
             keywords.push(Keyword::Array(ArrayKeyword::UniqueItems));
         }
@@ -237,7 +239,7 @@ impl Compiler {
         Ok(())
     }
 
-    fn objects(&mut self, source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), SchemaFault> {
+    fn objects(&mut self, source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), Fault> {
         if let Some(required) = source.object.get("required") {
             keywords.push(Keyword::Object(ObjectKeyword::Required(
                 source.strings("required", required)?,
@@ -274,7 +276,7 @@ impl Compiler {
         Ok(())
     }
 
-    fn combinations(&mut self, source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), SchemaFault> {
+    fn combinations(&mut self, source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), Fault> {
         for (keyword, of_list) in [
             ("allOf", Combination::AllOf as fn(_) -> _),
             ("anyOf", Combination::AnyOf),
@@ -298,7 +300,7 @@ impl Compiler {
     }
 }
 
-fn values(source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), SchemaFault> {
+fn values(source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), Fault> {
     if let Some(value) = source.object.get("type") {
         let names = match value {
             Value::String(name) => vec![name.clone()],
@@ -330,7 +332,7 @@ const NUMBERS: [[(&str, Comparison); 2]; 2] = [
     ],
 ];
 
-fn numbers(source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), SchemaFault> {
+fn numbers(source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), Fault> {
     for [(name, inclusive), (exclusive_name, exclusive)] in NUMBERS {
         let bound = source.number(name)?;
         let flag = source.object.get(exclusive_name).and_then(Value::as_bool);
@@ -363,7 +365,7 @@ const COUNTS: [(&str, Counted, Bound); 6] = [
     ("maxProperties", Counted::Properties, Bound::AtMost),
 ];
 
-fn counts(source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), SchemaFault> {
+fn counts(source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), Fault> {
     for (name, counted, bound) in COUNTS {
         if let Some(limit) = source.count(name)? {
             keywords.push(Keyword::Count(counted, bound, limit));
@@ -373,7 +375,7 @@ fn counts(source: &Source<'_>, keywords: &mut Vec<Keyword>) -> Result<(), Schema
 }
 
 /// Refuses nodes that reach themselves without going deeper into the value: checking them would never end.
-fn refuse_circles(nodes: &[Node]) -> Result<(), SchemaFault> {
+fn refuse_circles(nodes: &[Node]) -> Result<(), Fault> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
         New,
@@ -392,7 +394,7 @@ fn refuse_circles(nodes: &[Node]) -> Result<(), SchemaFault> {
             }
             match *state {
                 State::Done => continue,
-                State::Open => return Err(SchemaFault::EndlessReference),
+                State::Open => return Err(SchemaFault::EndlessReference.into()),
                 State::New => *state = State::Open,
             }
             stack.push((id, true));

@@ -231,7 +231,10 @@ impl Schema {
     /// # Errors
     /// [`SchemaFault`] when the document is not a schema of the subset.
     pub fn compile(document: &Value) -> Result<Self, SchemaFault> {
-        compile::compile(document).map(|nodes| Self { nodes })
+        match compile::compile(document) {
+            Ok(nodes) => Ok(Self { nodes }),
+            Err(fault) => Err(*fault),
+        }
     }
 
     /// Checks a value. When the check would take unreasonable work, what is left unchecked counts as fitting.
