@@ -41,7 +41,7 @@ const DIRECTIONS: &[(&str, &[&str])] = &[
 const OF_PLATFORM: &str = "platform";
 
 /// Files all may use.
-const FOR_ALL: &[&str] = &[OF_PLATFORM, "beside"];
+const FOR_ALL: &[&str] = &[OF_PLATFORM, "beside", "list"];
 
 /// Crates only `edge` and that file may touch.
 const PLATFORM: &[&str] = &[

@@ -6,6 +6,7 @@ use super::ConfigError;
 use super::check::is_secret_name;
 use super::variables::Variables;
 use crate::api::jwt_rules::{Algorithm, JwtRules, KeySource};
+use crate::list::List;
 use crate::protocol::id::{ResourceId, check_addressable_id};
 use crate::protocol::json;
 use crate::protocol::json_cursor::{CursorFault, JsonCursor};
@@ -278,7 +279,7 @@ fn algorithms(
     };
     let read: Option<Vec<Algorithm>> = names.iter().map(|name| Algorithm::parse(name)).collect();
     let Some(algorithms) = read else {
-        let known: Vec<&str> = Algorithm::ALL.iter().map(|known| known.as_str()).collect();
+        let known: Vec<&str> = Algorithm::ALL.iter().map(|known| known.as_str()).list();
         let message = format!("must be some of {}", known.join(", "));
         return Err(ConfigError::new(key, message, names));
     };

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::ProviderError;
+use crate::list::List;
 use crate::platform::parse_double;
 use crate::protocol::json;
 use crate::protocol::number;
@@ -83,7 +84,7 @@ impl Report {
             kinds: labels()
                 .filter_map(Value::as_str)
                 .map(str::to_ascii_lowercase)
-                .collect(),
+                .list(),
             status: labels().find_map(failure_status),
             wait_ms: body_wait_ms(error, message),
         }
@@ -174,7 +175,7 @@ impl Report {
             .chain(self.message.split_whitespace());
         let safe: Vec<&str> = words
             .map(|word| if is_private(word) { "[removed]" } else { word })
-            .collect();
+            .list();
         if safe.is_empty() {
             return "no readable error".to_owned();
         }

@@ -11,6 +11,7 @@ use super::live::LiveCalls;
 use super::pace::{WaitFor, Waited};
 use super::plan;
 use super::ports::{Clock, EventSink, HttpBody, HttpClient, HttpResponse, IdSource, Level, Log, Ports};
+use crate::list::List;
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::id::ToolCallId;
@@ -184,7 +185,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             .iter()
             .filter(|call| call.state == CallState::Open)
             .map(|call| call.slot);
-        for slot in open.collect::<Vec<_>>() {
+        for slot in open.list() {
             self.complete(slot, answer, live).await?;
         }
         Ok(())
@@ -236,7 +237,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             );
             (name.clone(), value)
         };
-        headers.iter().map(in_seconds).collect()
+        headers.iter().map(in_seconds).list()
     }
 
     async fn read_refusal(

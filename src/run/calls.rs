@@ -10,6 +10,7 @@ use super::mailbox::ExpectedCall;
 use super::ports::{EventSink, Level, Log, Ports};
 use super::prompt;
 use crate::config::agents::FrontendTools;
+use crate::list::List;
 use crate::protocol::id::{ToolCallAddress, ToolCallId};
 use crate::protocol::json;
 use crate::protocol::tool::{ToolCall, ToolResult};
@@ -99,7 +100,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             .map(|violation| format!("{}: {}", violation.pointer, violation.message));
         let sentence = format!(
             "The arguments do not fit the tool's schema. {}",
-            listed.collect::<Vec<_>>().join("; ")
+            listed.list().join("; ")
         );
         Some(ToolResult::failure(&sentence))
     }
@@ -241,7 +242,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             return;
         }
         let max_bytes = self.setup.agent.tool_result_max_bytes;
-        let calls: Vec<ToolCall> = answer.calls.iter().map(AnsweredCall::to_tool_call).collect();
+        let calls: Vec<ToolCall> = answer.calls.iter().map(AnsweredCall::to_tool_call).list();
         let answers = calls.iter().map(|call| {
             let found = results
                 .iter()
@@ -252,10 +253,10 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             told.images = tool_result::model_images(&found.content);
             told
         });
-        let answers: Vec<_> = answers.collect();
+        let answers: Vec<_> = answers.list();
         self.conversation.push(ModelMessage::Assistant {
             text: answer.text,
-            tool_calls: calls.iter().map(prompt::model_call).collect(),
+            tool_calls: calls.iter().map(prompt::model_call).list(),
             vendor_state: answer.vendor_state,
         });
         if !answers.is_empty() {

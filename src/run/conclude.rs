@@ -8,6 +8,7 @@ use super::halt::{Halt, sentence};
 use super::ports::{Clock, EventSink, IdSource, Level, Log, Ports};
 use super::report::RunReport;
 use super::{Run, RunEnd, stored};
+use crate::list::List;
 use crate::protocol::event::{Event, Outcome, RunErrorCode, RunFinished, TokenUsage};
 use crate::protocol::id::ToolCallId;
 use crate::protocol::lifecycle::LifecycleFault;
@@ -322,7 +323,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             usage: &self.usage,
         };
         let members = report.members();
-        let members: Vec<_> = members.iter().map(|(name, value)| (*name, &**value)).collect();
+        let members: Vec<_> = members.iter().map(|(name, value)| (*name, &**value)).list();
         self.ports.log().line(Level::Info, "run_ended", &members);
         self.ports.measure(&report);
     }

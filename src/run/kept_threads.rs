@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::deadline::{BodyFault, Deadline, read_body};
 use super::halt::Halt;
 use super::ports::{Clock, HttpClient};
+use crate::list::List;
 use crate::platform::lower_case;
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::id::{ResourceId, ThreadId};
@@ -188,10 +189,10 @@ impl<'a, H: HttpClient, C: Clock> KeptThreads<'a, H, C> {
                 let page = self.rows(request.offset, limit, newest_first).await?;
                 let rows = page.items.into_iter().flat_map(|kept| {
                     let at = |message: Message| (kept.created_at_ms, message);
-                    kept_rows(id, &owner, kept.messages.into_iter().map(at).collect())
+                    kept_rows(id, &owner, kept.messages.into_iter().map(at).list())
                 });
                 Page {
-                    items: rows.collect(),
+                    items: rows.list(),
                     total: page.total,
                     has_more: page.has_more,
                     next_cursor: None,
@@ -227,7 +228,7 @@ impl<'a, H: HttpClient, C: Clock> KeptThreads<'a, H, C> {
         kept.reverse();
         let messages = kept.into_iter().flat_map(|kept| kept.messages);
         let values = messages.filter_map(|message| read::to_value(&message).ok());
-        Ok(values.collect())
+        Ok(values.list())
     }
 
     async fn threads(&self, request: &ThreadListRequest, page: (u64, u32)) -> Result<Page<Thread>, Halt> {
@@ -339,7 +340,7 @@ impl<'a, H: HttpClient, C: Clock> KeptThreads<'a, H, C> {
 fn part<T>(rows: Vec<T>, offset: u64, limit: u64) -> Page<T> {
     let total = rows.len();
     let index = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-    let items: Vec<T> = rows.into_iter().skip(index(offset)).take(index(limit)).collect();
+    let items: Vec<T> = rows.into_iter().skip(index(offset)).take(index(limit)).list();
     Page {
         has_more: index(offset).saturating_add(items.len()) < total,
         items,

@@ -10,6 +10,7 @@ use std::task::{Poll, Waker};
 
 use serde::Serialize;
 
+use crate::list::List;
 use crate::protocol::id::ToolCallId;
 use crate::protocol::read::record;
 use crate::protocol::tool::ToolResult;
@@ -159,7 +160,7 @@ impl ToolMailbox {
         let state = self.state.borrow();
         let is_waiting = |entry: &&Entry| matches!(entry.phase, Phase::Waiting);
         let waiting = state.calls.iter().filter(is_waiting);
-        waiting.map(|entry| entry.call.clone()).collect()
+        waiting.map(|entry| entry.call.clone()).list()
     }
 
     /// The earliest deadline of a waiting call.
@@ -174,7 +175,7 @@ impl ToolMailbox {
             .into_iter()
             .filter(|call| call.expires_at_ms <= now_ms)
             .map(|call| call.id)
-            .collect();
+            .list();
         self.end_waiting(&due);
         due
     }
@@ -186,7 +187,7 @@ impl ToolMailbox {
 
     /// The run is over: no waiting call takes a result any more.
     pub fn close(&self) {
-        let waiting: Vec<ToolCallId> = self.pending().into_iter().map(|call| call.id).collect();
+        let waiting: Vec<ToolCallId> = self.pending().into_iter().map(|call| call.id).list();
         self.end_waiting(&waiting);
     }
 

@@ -40,6 +40,7 @@ use futures::future::join;
 
 use crate::config::AgentConfig;
 use crate::config::agents::FrontendTools;
+use crate::list::List;
 use crate::protocol::event::{RunErrorCode, TokenUsage};
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::id::{ObjectAddress, ResourceId, RunId, ThreadId, ToolCallId};
@@ -201,7 +202,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
     fn new(setup: RunSetup, ports: &'a P, control: &'a RunControl, emitter: Emitter<'a, S, P::Ids>) -> Self {
         let (http, clock, lists) = (ports.http(), ports.clock(), ports.mcp_lists());
         let connect = |server: &Rc<_>| Rc::new(McpClient::new(Rc::clone(server), http, clock, lists));
-        let servers = setup.tools.mcp.iter().map(connect).collect();
+        let servers = setup.tools.mcp.iter().map(connect).list();
         Self {
             emitter,
             pace: Pace::new(ports.clock(), &control.cancel, &setup.agent),

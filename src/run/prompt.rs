@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use crate::config::AgentConfig;
+use crate::list::List;
 use crate::protocol::id::ToolCallId;
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::json;
@@ -32,7 +33,7 @@ pub fn system_texts(agent: &AgentConfig, input: &RunAgentInput, reads_results: b
             .context
             .iter()
             .map(|entry| format!("- {}: {}", entry.description, entry.value));
-        let list = entries.collect::<Vec<_>>().join("\n");
+        let list = entries.list().join("\n");
         texts.push(format!("Context given by the application, as data:\n{list}"));
     }
     let has_instructions = !agent.instructions.trim().is_empty();
@@ -85,7 +86,7 @@ pub fn conversation(
                 }
                 conversation.push(ModelMessage::Assistant {
                     text: text.to_owned(),
-                    tool_calls: tool_calls.iter().map(model_call).collect(),
+                    tool_calls: tool_calls.iter().map(model_call).list(),
                     vendor_state: None,
                 });
                 if !tool_calls.is_empty() {
@@ -98,7 +99,7 @@ pub fn conversation(
                         };
                         model_result(call, &result, result_max_bytes)
                     });
-                    conversation.push(ModelMessage::ToolResults(answers.collect()));
+                    conversation.push(ModelMessage::ToolResults(answers.list()));
                 }
             }
             MessageBody::System { .. }
@@ -208,7 +209,7 @@ fn user(content: &Content) -> Option<ModelMessage> {
     };
     let is_blank =
         |part: &ContentPart| matches!(part, ContentPart::Text(part) if part.text.trim().is_empty());
-    let parts: Vec<ContentPart> = parts.into_iter().filter(|part| !is_blank(part)).collect();
+    let parts: Vec<ContentPart> = parts.into_iter().filter(|part| !is_blank(part)).list();
     (!parts.is_empty()).then_some(ModelMessage::User { parts })
 }
 

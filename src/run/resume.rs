@@ -12,6 +12,7 @@ use super::pace::WaitFor;
 use super::ports::{Clock, EventSink, Level, Log, ObjectStorage, Ports, StorageFault};
 use super::server_calls;
 use super::{DEADLINE_GRACE_MS, Run, RunControl, RunEnd, RunRefusal, RunSetup};
+use crate::list::List;
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::id::ToolCallId;
 use crate::protocol::tool::ToolResult;
@@ -85,7 +86,7 @@ pub async fn resume<P: Ports, S: EventSink>(
     };
     if let Some(answer) = &answer {
         let is_of_step = |(id, _): &(ToolCallId, _)| answer.calls.iter().any(|call| call.id == *id);
-        run.kept_results = results.into_iter().filter(is_of_step).collect();
+        run.kept_results = results.into_iter().filter(is_of_step).list();
     }
     let outcome = if is_given_up {
         run.interrupted()

@@ -16,6 +16,7 @@ use super::mcp_lists::{McpListing, McpLists};
 use super::pace::{WaitFor, Waited};
 use super::ports::{Clock, EventSink, HttpClient, Level, Log, Ports};
 use crate::beside::{Beside, Boxed};
+use crate::list::List;
 use crate::protocol::id::ToolCallId;
 use crate::protocol::json;
 use crate::protocol::tool::{Tool, ToolResult};
@@ -44,7 +45,7 @@ pub(super) async fn listings<H: HttpClient, C: Clock>(
     let asked = servers
         .iter()
         .map(|server| -> Boxed<'_, _> { Box::pin(server.tools(wait_ms)) });
-    Beside::new(CALLS_AT_ONCE, asked.collect()).all().await
+    Beside::new(CALLS_AT_ONCE, asked.list()).all().await
 }
 
 /// The conversations are over.
@@ -52,7 +53,7 @@ async fn leave<H: HttpClient, C: Clock>(servers: &[Rc<McpClient<'_, H, C>>]) {
     let farewells = servers
         .iter()
         .map(|server| -> Boxed<'_, _> { Box::pin(server.leave()) });
-    Beside::new(CALLS_AT_ONCE, farewells.collect()).all().await;
+    Beside::new(CALLS_AT_ONCE, farewells.list()).all().await;
 }
 
 /// The server tools of an agent as discovery shows them. A server that cannot be reached offers none.
@@ -63,7 +64,7 @@ pub async fn describe_tools<H: HttpClient, C: Clock, L: Log>(
     wait_ms: u64,
 ) -> Vec<Tool> {
     let connect = |server: &Rc<_>| Rc::new(McpClient::new(Rc::clone(server), http, clock, lists));
-    let servers: Vec<_> = tools.mcp.iter().map(connect).collect();
+    let servers: Vec<_> = tools.mcp.iter().map(connect).list();
     let listings = listings(&servers, wait_ms).await;
     leave(&servers).await;
     for (server, listing) in servers.iter().zip(&listings) {
@@ -79,7 +80,7 @@ pub async fn describe_tools<H: HttpClient, C: Clock, L: Log>(
 
 /// Tools by server; none of one that failed.
 pub(super) fn offered(listings: Vec<McpListing>) -> Vec<Rc<Vec<McpTool>>> {
-    listings.into_iter().map(Result::unwrap_or_default).collect()
+    listings.into_iter().map(Result::unwrap_or_default).list()
 }
 
 impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
@@ -116,7 +117,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             .into_iter()
             .chain(remote)
             .map(|call| self.server_call(call))
-            .collect();
+            .list();
         Beside::new(CALLS_AT_ONCE, calls)
     }
 
@@ -194,7 +195,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
                     let expired = self.control.mailbox.expire(self.pace.now_ms());
                     awaited = awaited.saturating_sub(expired.len());
                     let late = |id| (id, ToolResult::failure("The tool did not answer in time."));
-                    (expired.into_iter().map(late).collect(), false)
+                    (expired.into_iter().map(late).list(), false)
                 }
             };
             for (id, result) in came {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::address::Address;
 use super::template::{Part, parts};
+use crate::list::List;
 use crate::protocol::json;
 use crate::protocol::percent;
 use crate::protocol::tool::{Tool, ToolResult};
@@ -136,7 +137,7 @@ impl HttpTool {
             .headers
             .iter()
             .map(|(name, value)| (name.clone(), value.expose().to_owned()));
-        let mut headers: Vec<(String, String)> = own.collect();
+        let mut headers: Vec<(String, String)> = own.list();
         let defaults = [
             ("accept", "application/json, text/*;q=0.9, */*;q=0.1"),
             ("user-agent", concat!("io-bridge/", env!("CARGO_PKG_VERSION"))),
@@ -249,7 +250,7 @@ fn query_pairs(
         expanded = expanded
             .iter()
             .flat_map(|start| texts.iter().map(move |text| format!("{start}{text}")))
-            .collect();
+            .list();
     }
     Ok(expanded)
 }
@@ -265,7 +266,7 @@ fn texts(value: &Value) -> Vec<String> {
                 Value::String(text) => percent::encode(text),
                 other => percent::encode(&json::text(other)),
             };
-            items.iter().map(text).collect()
+            items.iter().map(text).list()
         }
     }
 }

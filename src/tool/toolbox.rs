@@ -6,6 +6,7 @@ use super::http::HttpTool;
 use super::mcp::{McpServer, McpTool};
 use super::schema::{Schema, SchemaFault};
 use super::{NATIVE_TOOLS, NativeTool};
+use crate::list::List;
 use crate::protocol::tool::Tool;
 
 /// The server tools of an agent that are not native, secrets in place.
@@ -88,7 +89,7 @@ impl ToolBox {
 
     /// What the model is offered, on every step.
     pub fn declarations(&self) -> Vec<Tool> {
-        self.entries.iter().map(|entry| entry.tool.clone()).collect()
+        self.entries.iter().map(|entry| entry.tool.clone()).list()
     }
 
     /// Who runs calls of this name; `None` when nobody does.

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::TokenFault;
 use crate::api::auth::Principal;
 use crate::api::jwt_rules::JwtRules;
+use crate::list::List;
 use crate::protocol::id::ResourceId;
 use crate::protocol::number;
 
@@ -40,7 +41,7 @@ pub fn principal(
         return Err(TokenFault::WrongAudience);
     }
     let scopes = texts(find(claims, &rules.scope_claim), |text| {
-        text.split_ascii_whitespace().collect()
+        text.split_ascii_whitespace().list()
     });
     let has = |scope: &String| scopes.contains(&scope.as_str());
     if rules.admin_scope.as_ref().is_some_and(has) {
@@ -73,7 +74,7 @@ fn find<'a>(claims: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
 fn texts<'a>(claim: Option<&'a Value>, split: impl FnOnce(&'a str) -> Vec<&'a str>) -> Vec<&'a str> {
     match claim {
         Some(Value::String(text)) => split(text),
-        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
+        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).list(),
         Some(_) | None => Vec::new(),
     }
 }

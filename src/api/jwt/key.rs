@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::api::jwt_rules::Algorithm;
+use crate::list::List;
 use crate::protocol::base64;
 use crate::protocol::json;
 use crate::protocol::tree::json;
@@ -54,7 +55,7 @@ impl KeySet {
         let set = json::object(text)?;
         let keys = set.get("keys")?.as_array()?;
         let public = keys.iter().filter_map(from_jwk).filter(|key| key.is_public());
-        Some(Self(public.take(KEYS_MAX).collect()))
+        Some(Self(public.take(KEYS_MAX).list()))
     }
 
     /// Reads the text of a secret. What it is follows from what the deployment allows: a shared secret where it says
@@ -64,11 +65,11 @@ impl KeySet {
         let is_shared = allowed == [Algorithm::Hs256];
         let keys = match json::object(text) {
             Some(object) => match object.get("keys").and_then(Value::as_array) {
-                Some(keys) => keys.iter().filter_map(from_jwk).collect(),
-                None => from_jwk(&Value::Object(object)).into_iter().collect(),
+                Some(keys) => keys.iter().filter_map(from_jwk).list(),
+                None => from_jwk(&Value::Object(object)).into_iter().list(),
             },
-            None if text.starts_with("-----") => from_pem(text).into_iter().collect(),
-            None if is_shared => from_shared(text.as_bytes().to_vec()).into_iter().collect(),
+            None if text.starts_with("-----") => from_pem(text).into_iter().list(),
+            None if is_shared => from_shared(text.as_bytes().to_vec()).into_iter().list(),
             None => Vec::new(),
         };
         let mut keys: Vec<VerificationKey> = keys;
@@ -84,7 +85,7 @@ impl KeySet {
             (None, _) | (_, None) => true,
         };
         let fits = |key: &&VerificationKey| key.algorithm == algorithm && is_named(key);
-        self.0.iter().filter(fits).cloned().collect()
+        self.0.iter().filter(fits).cloned().list()
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::super::content::{is_blank, join_texts, object_schema, settings_object};
 use super::super::upstream_ids::UpstreamIds;
 use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult};
+use crate::list::List;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::json;
 use crate::protocol::message::ContentPart;
@@ -29,7 +30,7 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> String {
         tools: match request.tool_choice {
             ToolChoice::None => Vec::new(),
             ToolChoice::Auto | ToolChoice::Required | ToolChoice::Function(_) => {
-                request.tools.iter().map(tool).collect()
+                request.tools.iter().map(tool).list()
             }
         },
         context: [],
@@ -114,7 +115,7 @@ fn messages(request: &ModelRequest) -> Vec<Message<'_>> {
     let mut written: Vec<Message<'_>> = system
         .into_iter()
         .map(|content| ids.message(None, MessageBody::System { content }))
-        .collect();
+        .list();
     let mut of_answer = UpstreamIds::default();
     let mut calls: &[ModelToolCall] = &[];
     for message in &request.messages {
@@ -137,7 +138,7 @@ fn messages(request: &ModelRequest) -> Vec<Message<'_>> {
                         .map(|(index, call)| tool_call(call, of_answer.tool_call_id(index, &call.id)));
                     let body = MessageBody::Assistant {
                         content,
-                        tool_calls: tool_calls.collect(),
+                        tool_calls: tool_calls.list(),
                     };
                     written.push(ids.message(of_answer.message_id.clone(), body));
                 }

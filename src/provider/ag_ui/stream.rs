@@ -11,6 +11,7 @@ use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
 use super::super::upstream_ids::UpstreamIds;
 use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::event::{Call, CallResult, Failed, Finished, Head, Message};
+use crate::list::List;
 use crate::protocol::json;
 use crate::protocol::payload::{self, Member};
 use crate::protocol::tool::ToolResult;
@@ -271,7 +272,7 @@ impl Answer {
         match outcome.kind.as_str() {
             Some("interrupt") => {
                 let interrupts = outcome.interrupts.iter().flatten();
-                let asked: Vec<&str> = interrupts.filter_map(|it| it.tool_call_id.as_deref()).collect();
+                let asked: Vec<&str> = interrupts.filter_map(|it| it.tool_call_id.as_deref()).list();
                 let is_about_calls = self.calls.iter().any(|call| asked.contains(&call.id.as_str()));
                 for id in asked {
                     let sentence = "The tool did not run: it needs an approval, which cannot be given here.";
@@ -292,7 +293,7 @@ impl Answer {
     fn ids(&self) -> Option<ModelEvent> {
         let ids = UpstreamIds {
             message_id: Some(self.message_id.clone()).filter(|id| !id.is_empty()),
-            tool_call_ids: self.calls.iter().map(|call| call.id.clone()).collect(),
+            tool_call_ids: self.calls.iter().map(|call| call.id.clone()).list(),
         };
         (ids != UpstreamIds::default()).then(|| ModelEvent::VendorState(json!(ids)))
     }

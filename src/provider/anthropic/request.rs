@@ -12,6 +12,7 @@ use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, Model
 use super::model::{Abilities, Sampling};
 use super::schema;
 use super::thinking::thinking;
+use crate::list::List;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::json;
 use crate::protocol::message::{ContentPart, MediaPart};
@@ -46,7 +47,7 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> String {
         system: system(request, format.is_none()),
         messages: messages(request),
         stream: true,
-        tools: request.tools.iter().map(tool).collect(),
+        tools: request.tools.iter().map(tool).list(),
         tool_choice: tool_choice(request, abilities),
         // Their range ends at 1, that of others at 2.
         temperature: settings
@@ -62,7 +63,7 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> String {
             .iter()
             .map(String::as_str)
             .filter(|text| !is_blank(text))
-            .collect(),
+            .list(),
         output_config: format.map(|schema| json!({ "format": { "type": "json_schema", "schema": schema } })),
     };
     json::text(&body)
@@ -164,7 +165,7 @@ fn messages(request: &ModelRequest) -> Vec<Message<'_>> {
     for message in &request.messages {
         match message {
             ModelMessage::User { parts } => {
-                turns.push(Role::User, parts.iter().filter_map(part).collect());
+                turns.push(Role::User, parts.iter().filter_map(part).list());
             }
             ModelMessage::Assistant {
                 text,
@@ -176,7 +177,7 @@ fn messages(request: &ModelRequest) -> Vec<Message<'_>> {
             },
             // Directly behind their calls, so they are the first of their turn (B073).
             ModelMessage::ToolResults(results) => {
-                turns.push(Role::User, results.iter().map(tool_result).collect());
+                turns.push(Role::User, results.iter().map(tool_result).list());
             }
         }
     }
@@ -187,12 +188,12 @@ fn messages(request: &ModelRequest) -> Vec<Message<'_>> {
         },
         content: turn.parts,
     });
-    messages.collect()
+    messages.list()
 }
 
 fn assistant<'a>(text: &'a str, tool_calls: &'a [ModelToolCall]) -> Vec<Block<'a>> {
     let text = (!is_blank(text)).then_some(Block::Text { text });
-    text.into_iter().chain(tool_calls.iter().map(tool_use)).collect()
+    text.into_iter().chain(tool_calls.iter().map(tool_use)).list()
 }
 
 /// The content of an answer of this run as `stream` kept it; `None` if it is not of this codec.
@@ -209,7 +210,7 @@ fn answer<'a>(state: &'a Value, tool_calls: &'a [ModelToolCall]) -> Option<Vec<B
         }
         _ => Some(Block::Opaque(block)),
     };
-    Some(kept.iter().filter_map(block).collect())
+    Some(kept.iter().filter_map(block).list())
 }
 
 fn tool_use(call: &ModelToolCall) -> Block<'_> {
@@ -222,12 +223,12 @@ fn tool_use(call: &ModelToolCall) -> Block<'_> {
 
 fn tool_result(result: &ModelToolResult) -> Block<'_> {
     let text = Some(result.content.as_str()).filter(|content| !is_blank(content));
-    let images: Vec<Block<'_>> = result.images.iter().filter_map(image).collect();
+    let images: Vec<Block<'_>> = result.images.iter().filter_map(image).list();
     let content = if images.is_empty() {
         text.map(ResultContent::Text)
     } else {
         let text = text.map(|text| Block::Text { text });
-        Some(ResultContent::Blocks(text.into_iter().chain(images).collect()))
+        Some(ResultContent::Blocks(text.into_iter().chain(images).list()))
     };
     Block::ToolResult {
         tool_use_id: &result.tool_call_id,

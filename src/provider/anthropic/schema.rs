@@ -4,6 +4,7 @@
 //! unbound one may. Objects are closed, which is demanded. A schema whose meaning that would change is not bound at all.
 //! Source: Anthropic, "Structured outputs", limitations.
 
+use crate::list::List;
 use serde_json::{Map, Value};
 
 /// Formats the vendor knows; another is refused.
@@ -111,7 +112,7 @@ fn has_recursion(schema: &Value) -> bool {
     let definitions = ["$defs", "definitions"]
         .into_iter()
         .filter_map(|name| schema.get(name))
-        .collect::<Vec<_>>();
+        .list();
     let is_local =
         |reference: &str| reference.starts_with("#/$defs/") || reference.starts_with("#/definitions/");
     let mut all = Vec::new();

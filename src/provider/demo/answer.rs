@@ -6,6 +6,7 @@ use super::script::Part;
 use super::texts;
 use super::turn::Turn;
 use super::words::Words;
+use crate::list::List;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::json;
 use crate::provider::{FinishReason, ProviderError};
@@ -85,7 +86,7 @@ fn command<'t>(turn: &'t Turn<'_>) -> Option<&'t str> {
         .split(" then ")
         .map(|segment| segment.trim().trim_end_matches(" and").trim_end_matches(','))
         .filter(|segment| !segment.is_empty())
-        .collect();
+        .list();
     let is_call = |segment: &&str| matches!(wish(segment, turn.tools), Wish::Calls(_));
     if segments.first().is_some_and(is_call) {
         segments.get(turn.step_count).copied()
@@ -113,7 +114,7 @@ fn chosen_calls(turn: &Turn<'_>, wish: &Wish) -> Option<Vec<Part>> {
         }
         ToolChoice::Function(name) => {
             let is_chosen = |part: &Part| matches!(part, Part::Call { name: called, .. } if called == name);
-            let wished: Vec<Part> = wished.unwrap_or_default().into_iter().filter(is_chosen).collect();
+            let wished: Vec<Part> = wished.unwrap_or_default().into_iter().filter(is_chosen).list();
             let tool = turn.tools.iter().find(|tool| tool.name == *name)?;
             Some(if wished.is_empty() {
                 vec![forced_call(tool, &turn.text)]
@@ -135,9 +136,9 @@ fn announced(calls: Vec<Part>, words: &Words<'_>) -> Vec<Part> {
             Part::Call { name, .. } => Some(name.as_str()),
             Part::Reasoning(_) | Part::Text(_) | Part::Silence { .. } | Part::Fail(_) | Part::Cut(_) => None,
         })
-        .collect();
+        .list();
     let announcement = Part::Text(texts::announcement(&names));
-    std::iter::once(announcement).chain(calls).collect()
+    std::iter::once(announcement).chain(calls).list()
 }
 
 /// Why a wished call is not made.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::arguments::generate_arguments;
 use super::script::Part;
 use super::words::{Words, name_words};
+use crate::list::List;
 use crate::platform::lower_case;
 use crate::protocol::json_cursor::JsonCursor;
 use crate::protocol::order::insert_in_order;
@@ -76,7 +77,7 @@ pub(super) fn wish(text: &str, tools: &[Tool]) -> Wish {
     }
     if words.has_any(VERBS) && words.has_any(ALL_TOOLS) && !tools.is_empty() {
         let calls = tools.iter().map(|tool| generated_call(tool, text, ""));
-        return Wish::Calls(calls.take(CALLS_MAX_COUNT).collect());
+        return Wish::Calls(calls.take(CALLS_MAX_COUNT).list());
     }
     let mentions = mentions(text, &words, tools);
     if !mentions.is_empty() {
@@ -158,7 +159,7 @@ fn places(text: &str, name: &str) -> Vec<(usize, usize)> {
     text.match_indices(&name)
         .map(|(start, found)| (start, start + found.len()))
         .filter(|(start, end)| is_alone(*start, *end))
-        .collect()
+        .list()
 }
 
 fn calls(text: &str, words: &Words<'_>, mentions: &[Mention<'_>]) -> Vec<Part> {
@@ -183,7 +184,7 @@ fn calls(text: &str, words: &Words<'_>, mentions: &[Mention<'_>]) -> Vec<Part> {
     calls
         .flat_map(|call| std::iter::repeat_n(call, repeats))
         .take(CALLS_MAX_COUNT)
-        .collect()
+        .list()
 }
 
 /// The first JSON object in the text, taken as it is: also one the tool's schema refuses.

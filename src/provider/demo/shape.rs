@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
+use crate::list::List;
 use crate::protocol::json;
 use crate::protocol::number;
 
@@ -109,7 +110,7 @@ pub(super) fn merge(flat: &mut Map<String, Value>, other: Map<String, Value>) {
 
 pub(super) fn texts(value: Option<&Value>) -> Vec<&str> {
     let items = value.and_then(Value::as_array);
-    items.into_iter().flatten().filter_map(Value::as_str).collect()
+    items.into_iter().flatten().filter_map(Value::as_str).list()
 }
 
 pub(super) fn count(schema: &Map<String, Value>, keyword: &str) -> Option<usize> {

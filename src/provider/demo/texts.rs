@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::list::List;
 use crate::platform::upper_case;
 use crate::protocol::json;
 use crate::protocol::tool::Tool;
@@ -30,12 +31,12 @@ pub(super) const REASONING: &str = "The person wants to see reasoning. It never 
 
 /// Exactly `count` words.
 pub(super) fn long(count: usize) -> String {
-    let words: Vec<&str> = FILLING.split_whitespace().cycle().take(count).collect();
+    let words: Vec<&str> = FILLING.split_whitespace().cycle().take(count).list();
     words.join(" ")
 }
 
 pub(super) fn title(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().take(TITLE_MAX_WORDS).collect();
+    let words: Vec<&str> = text.split_whitespace().take(TITLE_MAX_WORDS).list();
     let title = words.join(" ");
     let title = title.trim_matches(|character: char| character.is_ascii_punctuation());
     let mut characters = title.chars();
@@ -64,7 +65,7 @@ pub(super) fn unknown_tool(name: &str, tools: &[Tool]) -> String {
 }
 
 pub(super) fn tool_list(tools: &[Tool]) -> String {
-    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).list();
     if names.is_empty() {
         "No tools are offered to me here.".to_owned()
     } else {
@@ -76,7 +77,7 @@ pub(super) const TOOLS_FORBIDDEN: &str = "I may not call tools in this answer.";
 
 /// What came out of the calls, one paragraph each.
 pub(super) fn results(results: &[ModelToolResult]) -> String {
-    let paragraphs: Vec<String> = results.iter().map(result).collect();
+    let paragraphs: Vec<String> = results.iter().map(result).list();
     paragraphs.join("\n\n")
 }
 
@@ -107,7 +108,7 @@ pub(super) fn memory(earlier_texts: &[String]) -> String {
         .iter()
         .enumerate()
         .map(|(index, text)| format!("{}. \"{}\"", index + 1, quoted(text)));
-    let lines: Vec<String> = lines.collect();
+    let lines: Vec<String> = lines.list();
     format!("Before this message you said:\n\n{}", lines.join("\n"))
 }
 
@@ -140,7 +141,7 @@ pub(super) fn greeting(text: &str, media_count: usize, tools: &[Tool]) -> String
 }
 
 fn listed(names: &[&str]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).list();
     match names.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("{} and {last}", others.join(", ")),

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::script::word_count;
+use crate::list::List;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::message::ContentPart;
 use crate::protocol::tool::Tool;
@@ -93,6 +94,6 @@ fn text_of(parts: &[ContentPart]) -> String {
             | ContentPart::Video(_)
             | ContentPart::Document(_) => None,
         })
-        .collect();
+        .list();
     texts.join("\n\n")
 }

@@ -1,5 +1,6 @@
 //! Finds words, numbers and quotations in what a person wrote.
 
+use crate::list::List;
 use crate::platform::{lower_case, parse_double};
 
 /// Words that stand between a name and its value: "the color *to* blue".
@@ -96,7 +97,7 @@ impl<'t> Words<'t> {
 
     /// The rest of the phrase after a name, fillers skipped: "dark blue" in "the color to dark blue, please".
     pub(super) fn after(&self, name: &str) -> Option<&[&'t str]> {
-        let name: Vec<&str> = name.split(' ').collect();
+        let name: Vec<&str> = name.split(' ').list();
         let is_name = |window: &[&str]| {
             let mut pairs = window.iter().zip(&name);
             pairs.all(|(word, name)| is_same_word(word, name))
@@ -153,7 +154,7 @@ pub(super) fn name_words(name: &str) -> String {
         words.push(character);
         was_lower = !character.is_uppercase();
     }
-    let words: Vec<&str> = words.split_whitespace().collect();
+    let words: Vec<&str> = words.split_whitespace().list();
     lower_case(&words.join(" "))
 }
 

@@ -9,6 +9,7 @@ use super::super::content::{
 use super::super::turns::{Role, Turns};
 use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult};
 use super::model::{Abilities, SchemaBinding};
+use crate::list::List;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::json;
 use crate::protocol::message::{ContentPart, MediaPart, MediaSource};
@@ -188,7 +189,7 @@ fn contents(request: &ModelRequest, abilities: Abilities) -> Vec<Content<'_>> {
     for message in &request.messages {
         match message {
             ModelMessage::User { parts } => {
-                turns.push(Role::User, parts.iter().filter_map(part).collect());
+                turns.push(Role::User, parts.iter().filter_map(part).list());
             }
             ModelMessage::Assistant {
                 text,
@@ -200,7 +201,7 @@ fn contents(request: &ModelRequest, abilities: Abilities) -> Vec<Content<'_>> {
             },
             // Directly behind their calls, so they are the first of their turn (B073).
             ModelMessage::ToolResults(results) => {
-                turns.push(Role::User, results.iter().map(function_response).collect());
+                turns.push(Role::User, results.iter().map(function_response).list());
             }
         }
     }
@@ -211,14 +212,14 @@ fn contents(request: &ModelRequest, abilities: Abilities) -> Vec<Content<'_>> {
         },
         parts: turn.parts,
     });
-    contents.collect()
+    contents.list()
 }
 
 fn model<'a>(text: &'a str, tool_calls: &'a [ModelToolCall]) -> Vec<Part<'a>> {
     let text = (!is_blank(text)).then(|| Said::Text(text).into());
     text.into_iter()
         .chain(tool_calls.iter().map(function_call))
-        .collect()
+        .list()
 }
 
 /// The parts of an answer of this run as `stream` kept them; `None` if they are not of this codec.
@@ -234,7 +235,7 @@ fn answer<'a>(state: &'a Value, tool_calls: &'a [ModelToolCall]) -> Option<Vec<P
             ..part
         })
     };
-    Some(kept.iter().filter_map(part).collect())
+    Some(kept.iter().filter_map(part).list())
 }
 
 /// The first call of an answer must have a signature; only it may have none of its own.
@@ -332,7 +333,7 @@ fn file(media: &MediaPart, is_known: impl Fn(&str) -> bool) -> Option<Said<'_>> 
 }
 
 fn tools(tools: &[Tool]) -> Option<Value> {
-    let declarations: Vec<Value> = tools.iter().map(declaration).collect();
+    let declarations: Vec<Value> = tools.iter().map(declaration).list();
     (!declarations.is_empty()).then(|| json!([{ "functionDeclarations": declarations }]))
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::list::List;
 use crate::protocol::id::{MessageId, ToolCallId};
 use crate::protocol::json;
 use crate::protocol::message::{
@@ -56,7 +57,7 @@ impl StoredMessage {
 }
 
 fn user(id: String, parts: &[Value]) -> Message {
-    let parts: Vec<ContentPart> = parts.iter().filter_map(user_part).collect();
+    let parts: Vec<ContentPart> = parts.iter().filter_map(user_part).list();
     let content = match parts.as_slice() {
         [ContentPart::Text(part)] => Content::Text(part.text.clone()),
         _ => Content::Parts(parts),

@@ -9,6 +9,7 @@ use super::super::content::{
 };
 use super::super::upstream_ids::UpstreamIds;
 use super::super::{KeptThread, ModelMessage, ModelRequest, ModelToolCall, ModelToolResult};
+use crate::list::List;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::json;
@@ -249,7 +250,7 @@ fn user_content(parts: &[ContentPart]) -> Option<Value> {
         });
         return join_texts(texts).map(|text| text.into());
     }
-    let parts: Vec<Value> = parts.iter().filter_map(part).collect();
+    let parts: Vec<Value> = parts.iter().filter_map(part).list();
     (!parts.is_empty()).then(|| parts.into())
 }
 

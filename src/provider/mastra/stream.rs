@@ -10,6 +10,7 @@ use super::super::sse_answer::SseAnswer;
 use super::super::upstream_ids::UpstreamIds;
 use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::chunk::{self, Call, Delta, Failure, Finish, Head, Outcome, Start, Tripwire};
+use crate::list::List;
 use crate::protocol::json;
 use crate::protocol::json_cursor::is_json;
 use crate::protocol::tool::ToolResult;
@@ -293,7 +294,7 @@ impl Answer {
         if !self.calls.is_empty() {
             let ids = UpstreamIds {
                 message_id: Some(self.message_id.clone()).filter(|id| !id.is_empty()),
-                tool_call_ids: self.calls.iter().map(|call| call.id.clone()).collect(),
+                tool_call_ids: self.calls.iter().map(|call| call.id.clone()).list(),
             };
             events.push(ModelEvent::VendorState(json!(ids)));
         }
@@ -381,7 +382,7 @@ fn failure(failure: Failure) -> ProviderError {
         .into_iter()
         .flatten()
         .filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?.to_owned())))
-        .collect();
+        .list();
     let body = error.get("responseBody").and_then(Value::as_str);
     let body = body.map_or_else(|| json::text(&json!({ "error": error })), str::to_owned);
     refusal::of_response(u16::try_from(status).unwrap_or(500), &headers, body.as_bytes())

@@ -15,6 +15,7 @@ use super::super::content::{
 use super::super::turns::CONTINUE;
 use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult};
 use super::dialect::Dialect;
+use crate::list::List;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::json;
 use crate::protocol::message::{ContentPart, MediaPart, MediaSource};
@@ -34,7 +35,7 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> String {
         messages: messages(request, dialect),
         stream: true,
         stream_options: (!dialect.is_mistral).then(|| json!({ "include_usage": true })),
-        tools: request.tools.iter().map(tool).collect(),
+        tools: request.tools.iter().map(tool).list(),
         tool_choice: tool_choice(request),
         max_tokens: max_output_tokens.filter(|_| !dialect.max_completion_tokens),
         max_completion_tokens: max_output_tokens.filter(|_| dialect.max_completion_tokens),
@@ -229,7 +230,7 @@ fn assistant<'a>(
     Some(Message::Assistant {
         content,
         reasoning_content: (dialect.reasoning_goes_back && !tool_calls.is_empty()).then(reasoning),
-        tool_calls: tool_calls.iter().map(|call| tool_call(call, dialect)).collect(),
+        tool_calls: tool_calls.iter().map(|call| tool_call(call, dialect)).list(),
     })
 }
 
@@ -281,10 +282,7 @@ pub(super) fn takes(target: &ModelTarget, content: &ContentPart) -> bool {
 }
 
 fn user_content(parts: &[ContentPart], dialect: Dialect) -> Option<UserContent<'_>> {
-    let parts: Vec<Part<'_>> = parts
-        .iter()
-        .filter_map(|content| part(content, dialect))
-        .collect();
+    let parts: Vec<Part<'_>> = parts.iter().filter_map(|content| part(content, dialect)).list();
     let text = |part: &Part<'_>| match part {
         Part::Text { .. } => true,
         Part::ImageUrl { .. } | Part::InputAudio { .. } | Part::File { .. } => false,

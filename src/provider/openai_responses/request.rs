@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::content::{data_url, essence, file_name, is_blank, join_texts, object_schema};
 use super::super::{ModelMessage, ModelRequest, ModelTarget, ModelToolCall, ModelToolResult};
+use crate::list::List;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::json;
 use crate::protocol::message::{ContentPart, MediaPart, MediaSource};
@@ -20,7 +21,7 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> String {
     let body = Body {
         model: &target.model,
         instructions: join_texts(request.system.iter().map(String::as_str)),
-        input: request.messages.iter().flat_map(items).collect(),
+        input: request.messages.iter().flat_map(items).list(),
         stream: true,
         store: false,
         include: if reasons {
@@ -28,7 +29,7 @@ pub(super) fn body(target: &ModelTarget, request: &ModelRequest) -> String {
         } else {
             &[]
         },
-        tools: request.tools.iter().map(tool).collect(),
+        tools: request.tools.iter().map(tool).list(),
         tool_choice: tool_choice(request),
         reasoning: (reasons && target.wants_reasoning).then(|| json!({ "summary": "auto" })),
         max_output_tokens: settings.max_output_tokens,
@@ -155,12 +156,12 @@ enum File<'a> {
 fn items(message: &ModelMessage) -> Vec<Item<'_>> {
     match message {
         ModelMessage::User { parts } => {
-            let content: Vec<Part<'_>> = parts.iter().filter_map(part).collect();
+            let content: Vec<Part<'_>> = parts.iter().filter_map(part).list();
             let role = "user";
             (!content.is_empty())
                 .then_some(Item::User { role, content })
                 .into_iter()
-                .collect()
+                .list()
         }
         ModelMessage::Assistant {
             text,
@@ -171,9 +172,9 @@ fn items(message: &ModelMessage) -> Vec<Item<'_>> {
             .and_then(|state| answer(state, tool_calls))
             .unwrap_or_else(|| {
                 let text = says(text, None).into_iter();
-                text.chain(tool_calls.iter().map(call)).collect()
+                text.chain(tool_calls.iter().map(call)).list()
             }),
-        ModelMessage::ToolResults(results) => results.iter().map(result).collect(),
+        ModelMessage::ToolResults(results) => results.iter().map(result).list(),
     }
 }
 
@@ -199,7 +200,7 @@ fn answer<'a>(state: &'a Value, tool_calls: &'a [ModelToolCall]) -> Option<Vec<I
             _ => Some(Item::Opaque(item)),
         }
     };
-    Some(kept.iter().filter_map(item).collect())
+    Some(kept.iter().filter_map(item).list())
 }
 
 fn call(call: &ModelToolCall) -> Item<'_> {
@@ -220,14 +221,14 @@ fn result(result: &ModelToolResult) -> Item<'_> {
         .images
         .iter()
         .filter_map(|media| image(&media.source))
-        .collect();
+        .list();
     let output = if images.is_empty() {
         Output::Text(&result.content)
     } else {
         let text = Part::Text {
             text: &result.content,
         };
-        Output::Parts(std::iter::once(text).chain(images).collect())
+        Output::Parts(std::iter::once(text).chain(images).list())
     };
     Item::Result {
         kind: "function_call_output",

@@ -9,6 +9,7 @@ pub mod message;
 use serde_json::{Map, Value};
 
 use super::address::Address;
+use crate::list::List;
 use crate::protocol::json;
 use crate::protocol::tool::{Tool, ToolResult};
 use crate::provider::HttpRequest;
@@ -155,7 +156,7 @@ impl McpServer {
         HttpRequest {
             method,
             url: self.url.clone(),
-            headers: headers.collect(),
+            headers: headers.list(),
             body: None,
         }
     }
@@ -179,7 +180,7 @@ impl McpServer {
                 name: name.to_owned(),
             })
         });
-        tools.collect()
+        tools.list()
     }
 }
 

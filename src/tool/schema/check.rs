@@ -7,6 +7,7 @@ use super::{
     ArrayKeyword, Bound, Combination, Comparison, Counted, JsonType, Keyword, Node, NodeId, ObjectKeyword,
     VIOLATIONS_MAX_COUNT, Violation,
 };
+use crate::list::List;
 use crate::protocol::json;
 
 /// Keywords applied, values compared, names looked up and texts counted (64 bytes are one) in one check. Alternatives
@@ -388,7 +389,7 @@ fn check_type(types: &[JsonType], value: &Value, place: &Place<'_>) -> Option<Vi
     if types.iter().any(is_of_type) {
         return None;
     }
-    let expected: Vec<_> = types.iter().map(|expected| expected.with_article()).collect();
+    let expected: Vec<_> = types.iter().map(|expected| expected.with_article()).list();
     let actual = match value {
         // "an integer, not a number" would not say what is wrong with 1.5.
         Value::Number(number) => number.to_string(),

@@ -195,11 +195,7 @@ impl Compiler {
         self.node(schema, pointer, source.depth + 1).map(Some)
     }
 
-    fn list(
-        &mut self,
-        source: &Source<'_>,
-        keyword: &'static str,
-    ) -> Result<Option<Vec<NodeId>>, Fault> {
+    fn list(&mut self, source: &Source<'_>, keyword: &'static str) -> Result<Option<Vec<NodeId>>, Fault> {
         let Some(value) = source.object.get(keyword) else {
             return Ok(None);
         };

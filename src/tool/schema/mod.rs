@@ -16,6 +16,7 @@ mod check;
 mod compile;
 mod decimal;
 
+use crate::list::List;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -179,10 +180,7 @@ impl Combination {
                 condition,
                 then,
                 otherwise,
-            } => [Some(*condition), *then, *otherwise]
-                .into_iter()
-                .flatten()
-                .collect(),
+            } => [Some(*condition), *then, *otherwise].into_iter().flatten().list(),
         }
     }
 }
