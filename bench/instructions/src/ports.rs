@@ -103,7 +103,11 @@ impl Log for Upstream {
     fn line(&self, _level: Level, _event: &'static str, _members: &[(&'static str, &dyn Display)]) {}
 }
 
-impl Database for Upstream {
+/// The runs here have no database.
+#[derive(Clone)]
+struct NoDatabase;
+
+impl Database for NoDatabase {
     async fn batch(&self, _statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, DatabaseError> {
         Ok(vec![])
     }
@@ -111,7 +115,7 @@ impl Database for Upstream {
 
 impl Ports for Upstream {
     type Http = Self;
-    type Database = Self;
+    type Database = NoDatabase;
     type Attachments = NoBucket;
     type Clock = Self;
     type Ids = Self;
@@ -122,7 +126,7 @@ impl Ports for Upstream {
         self
     }
 
-    fn database(&self) -> Option<&Self> {
+    fn database(&self) -> Option<&NoDatabase> {
         None
     }
 
@@ -130,7 +134,7 @@ impl Ports for Upstream {
         &NoBucket
     }
 
-    fn search(&self) -> Option<&Self> {
+    fn search(&self) -> Option<&NoDatabase> {
         None
     }
 

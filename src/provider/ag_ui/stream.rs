@@ -50,34 +50,57 @@ struct StepCall {
 
 impl SseAnswer for Answer {
     fn take(&mut self, event: &str, events: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
-        let head: Head<'_> = read(event)?;
+        let mut head = Head::default();
+        read(event, &mut head)?;
         let kind = &*head.kind.0;
         if kind != "TOOL_CALL_CHUNK" {
             self.end_chunked_call(events);
         }
         match kind {
-            "TEXT_MESSAGE_START" => self.start_text(&read(event)?, events),
-            "TEXT_MESSAGE_CONTENT" => self.take_text(&read(event)?, events),
-            "TEXT_MESSAGE_CHUNK" => self.take_text_chunk(read(event)?, events),
-            "TEXT_MESSAGE_END" => self.end_text(&read(event)?, events),
-            "REASONING_MESSAGE_CONTENT" | "REASONING_MESSAGE_CHUNK" | "THINKING_TEXT_MESSAGE_CONTENT" => {
-                self.take_reasoning(read(event)?, events);
+            "TEXT_MESSAGE_START"
+            | "TEXT_MESSAGE_CONTENT"
+            | "TEXT_MESSAGE_CHUNK"
+            | "TEXT_MESSAGE_END"
+            | "REASONING_MESSAGE_CONTENT"
+            | "REASONING_MESSAGE_CHUNK"
+            | "THINKING_TEXT_MESSAGE_CONTENT" => {
+                let mut message = Message::default();
+                read(event, &mut message)?;
+                match kind {
+                    "TEXT_MESSAGE_START" => self.start_text(&message, events),
+                    "TEXT_MESSAGE_CONTENT" => self.take_text(&message, events),
+                    "TEXT_MESSAGE_CHUNK" => self.take_text_chunk(message, events),
+                    "TEXT_MESSAGE_END" => self.end_text(&message, events),
+                    _ => self.take_reasoning(message, events),
+                }
             }
-            "TOOL_CALL_START" => drop(self.announce(&read(event)?, events)),
-            "TOOL_CALL_ARGS" => self.take_arguments(&read(event)?, events),
-            "TOOL_CALL_CHUNK" => self.take_call_chunk(read(event)?, events),
-            "TOOL_CALL_END" => {
-                let call: Call<'_> = read(event)?;
-                self.end_call(&call.tool_call_id.0, events);
+            "TOOL_CALL_START" | "TOOL_CALL_ARGS" | "TOOL_CALL_CHUNK" | "TOOL_CALL_END" => {
+                let mut call = Call::default();
+                read(event, &mut call)?;
+                match kind {
+                    "TOOL_CALL_START" => drop(self.announce(&call, events)),
+                    "TOOL_CALL_ARGS" => self.take_arguments(&call, events),
+                    "TOOL_CALL_CHUNK" => self.take_call_chunk(call, events),
+                    _ => self.end_call(&call.tool_call_id.0, events),
+                }
             }
             "TOOL_CALL_RESULT" => {
-                let result: CallResult<'_> = read(event)?;
+                let mut result = CallResult::default();
+                read(event, &mut result)?;
                 let content = tool_result::success(Value::from(&*result.content.0));
                 self.answer(&result.tool_call_id.0, content, events);
             }
             "STEP_STARTED" | "STEP_FINISHED" => self.is_step_over = self.open_text.is_none(),
-            "RUN_FINISHED" => self.finish(&read(event)?, events)?,
-            "RUN_ERROR" => return Err(failure(&read(event)?)),
+            "RUN_FINISHED" => {
+                let mut finished = Finished::default();
+                read(event, &mut finished)?;
+                self.finish(&finished, events)?;
+            }
+            "RUN_ERROR" => {
+                let mut failed = Failed::default();
+                read(event, &mut failed)?;
+                return Err(failure(&failed));
+            }
             // State, activities, snapshots, what applications tell each other, and what is yet unknown.
             _ => {}
         }
@@ -308,8 +331,9 @@ impl StepCall {
     }
 }
 
-fn read<'a, T: Member<'a> + Default>(event: &'a str) -> Result<T, ProviderError> {
-    payload::read(event).map_err(|_| NOT_A_PAYLOAD)
+/// Reads an event to where it is to be.
+fn read<'a>(event: &'a str, place: &mut dyn Member<'a>) -> Result<(), ProviderError> {
+    payload::read_into(event, place).map_err(|_| NOT_A_PAYLOAD)
 }
 
 /// A failed run; servers like this one say by a code what failed. Source: contract 2.4.

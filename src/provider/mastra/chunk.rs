@@ -23,20 +23,20 @@ impl<'a> Head<'a> {
     ///
     /// # Errors
     /// [`NOT_A_PAYLOAD`]
-    pub fn members<T: Member<'a> + Default>(&self, chunk: &'a str) -> Result<T, ProviderError> {
+    pub fn members(&self, chunk: &'a str, place: &mut dyn Member<'a>) -> Result<(), ProviderError> {
         match self.payload.0 {
-            "" | "null" => read(chunk),
-            payload => read(payload),
+            "" | "null" => read(chunk, place),
+            payload => read(payload, place),
         }
     }
 }
 
-/// Reads a chunk, or its payload.
+/// Reads a chunk, or its payload, to where it is to be.
 ///
 /// # Errors
 /// [`NOT_A_PAYLOAD`]
-pub(super) fn read<'a, T: Member<'a> + Default>(text: &'a str) -> Result<T, ProviderError> {
-    payload::read(text).map_err(|_| NOT_A_PAYLOAD)
+pub(super) fn read<'a>(text: &'a str, place: &mut dyn Member<'a>) -> Result<(), ProviderError> {
+    payload::read_into(text, place).map_err(|_| NOT_A_PAYLOAD)
 }
 
 /// `start`, `step-start`
@@ -207,19 +207,12 @@ impl Usage {
     }
 }
 
-/// `error`
+/// `error`, `tripwire`
 #[derive(Default)]
 pub(super) struct Failure {
     pub error: Value,
-}
-
-payload!(Failure: "error" => error);
-
-/// `tripwire`
-#[derive(Default)]
-pub(super) struct Tripwire {
     /// Whether the server tries the step again.
     pub retry: Value,
 }
 
-payload!(Tripwire: "retry" => retry);
+payload!(Failure: "error" => error, "retry" => retry);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::sse_answer::SseAnswer;
 use super::super::upstream_ids::UpstreamIds;
 use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
-use super::chunk::{self, Call, Delta, Failure, Finish, Head, Outcome, Start, Tripwire};
+use super::chunk::{self, Call, Delta, Failure, Finish, Head, Outcome, Start};
 use crate::list::List;
 use crate::protocol::json;
 use crate::protocol::json_cursor::is_json;
@@ -50,40 +50,56 @@ impl SseAnswer for Answer {
         if self.is_complete {
             return Ok(());
         }
-        let head: Head<'_> = chunk::read(chunk)?;
+        let mut head = Head::default();
+        chunk::read(chunk, &mut head)?;
         match &*head.kind.0 {
-            "start" | "step-start" => self.take_start(head.members(chunk)?),
+            kind @ ("text-delta" | "reasoning" | "reasoning-delta") => {
+                let mut delta = Delta::default();
+                head.members(chunk, &mut delta)?;
+                self.take_words(kind == "text-delta", delta, events);
+            }
+            "start" | "step-start" => {
+                let mut start = Start::default();
+                head.members(chunk, &mut start)?;
+                self.take_start(start);
+            }
             "text-start" | "text-end" => self.end_text(events),
-            "text-delta" => self.take_text(head.members(chunk)?, events),
-            "reasoning" | "reasoning-delta" => self.take_reasoning(head.members(chunk)?, events),
-            "tool-call-input-streaming-start"
+            kind @ ("tool-call-input-streaming-start"
             | "tool-call-streaming-start"
             | "tool-input-start"
             | "tool-call-delta"
-            | "tool-input-delta" => self.take_piece(&head.members(chunk)?, events),
-            "tool-call-input-streaming-end" | "tool-input-end" => {
-                self.end_written_out(&head.members(chunk)?, events);
+            | "tool-input-delta"
+            | "tool-call-input-streaming-end"
+            | "tool-input-end"
+            | "tool-call"
+            | "tool-result"
+            | "tool-error"
+            | "tool-output-denied"
+            | "tool-call-approval"
+            | "tool-call-suspended") => {
+                let mut call = Call::default();
+                head.members(chunk, &mut call)?;
+                let mut outcome = Outcome::default();
+                if matches!(kind, "tool-result" | "tool-error" | "tool-output-denied") {
+                    head.members(chunk, &mut outcome)?;
+                }
+                self.take_of_call(kind, &call, outcome, events);
             }
-            "tool-call" => self.take_call(&head.members(chunk)?, events),
-            "tool-result" | "tool-error" | "tool-output-denied" => {
-                let outcome: Outcome = head.members(chunk)?;
-                let result = match &*head.kind.0 {
-                    "tool-result" => result_of(outcome),
-                    "tool-error" => error_of(&outcome.error),
-                    _ => denial_of(&outcome),
-                };
-                self.answer(&head.members(chunk)?, result, events);
+            kind @ ("step-finish" | "finish") => {
+                let mut finish = Finish::default();
+                head.members(chunk, &mut finish)?;
+                let reason = self.end_step(&finish, events)?;
+                if kind == "finish" {
+                    self.take_finish(reason, &finish, events);
+                }
             }
-            kind @ ("tool-call-approval" | "tool-call-suspended") => {
-                self.suspend(kind, &head.members(chunk)?, events);
-            }
-            "step-finish" => drop(self.end_step(&head.members(chunk)?, events)?),
-            "finish" => self.take_finish(&head.members(chunk)?, events)?,
-            "error" => return Err(failure(head.members(chunk)?)),
-            "tripwire" => {
-                let tripwire: Tripwire = head.members(chunk)?;
-                if tripwire.retry != Value::Bool(true) {
-                    return Err(ProviderError::ContentFiltered);
+            kind @ ("error" | "tripwire") => {
+                let mut failed = Failure::default();
+                head.members(chunk, &mut failed)?;
+                match kind {
+                    "error" => return Err(failure(failed)),
+                    _ if failed.retry == Value::Bool(true) => {}
+                    _ => return Err(ProviderError::ContentFiltered),
                 }
             }
             "abort" => return Err(refusal::by_finish_reason("abort")),
@@ -130,21 +146,32 @@ impl Answer {
         }
     }
 
-    fn take_text(&mut self, delta: Delta<'_>, events: &mut Vec<ModelEvent>) {
-        let text = delta.into_text().0;
-        if text.is_empty() {
+    /// A piece of text, or of reasoning.
+    fn take_words(&mut self, is_text: bool, delta: Delta<'_>, events: &mut Vec<ModelEvent>) {
+        let words = delta.into_text().0;
+        if words.is_empty() {
             return;
         }
         self.say(events);
-        self.is_text_open = true;
-        events.push(ModelEvent::Text(text.into_owned()));
+        let words = words.into_owned();
+        events.push(if is_text {
+            self.is_text_open = true;
+            ModelEvent::Text(words)
+        } else {
+            ModelEvent::Reasoning(words)
+        });
     }
 
-    fn take_reasoning(&mut self, delta: Delta<'_>, events: &mut Vec<ModelEvent>) {
-        let text = delta.into_text().0;
-        if !text.is_empty() {
-            self.say(events);
-            events.push(ModelEvent::Reasoning(text.into_owned()));
+    fn take_of_call(&mut self, kind: &str, call: &Call<'_>, outcome: Outcome, events: &mut Vec<ModelEvent>) {
+        match kind {
+            "tool-call-input-streaming-end" | "tool-input-end" => self.end_written_out(call, events),
+            "tool-call" => self.take_call(call, events),
+            "tool-result" => self.answer(call, result_of(outcome), events),
+            "tool-error" => self.answer(call, error_of(&outcome.error), events),
+            "tool-output-denied" => self.answer(call, denial_of(&outcome), events),
+            "tool-call-approval" | "tool-call-suspended" => self.suspend(kind, call, events),
+            // The start of the arguments, or a piece of them.
+            _ => self.take_piece(call, events),
         }
     }
 
@@ -274,17 +301,11 @@ impl Answer {
         Ok(reason)
     }
 
-    fn take_finish(
-        &mut self,
-        finish: &Finish<'_>,
-        events: &mut Vec<ModelEvent>,
-    ) -> Result<(), ProviderError> {
-        let reason = self.end_step(finish, events)?;
+    fn take_finish(&mut self, reason: FinishReason, finish: &Finish<'_>, events: &mut Vec<ModelEvent>) {
         let usage = finish.usage().and_then(chunk::Usage::to_token_usage);
         events.extend(usage.map(|usage| ModelEvent::Usage(usage.into())));
         self.is_complete = true;
         self.conclude(Some(reason), events);
-        Ok(())
     }
 
     /// A call the server has not answered is ours, and so is what to make of one it cannot go on with. All others are

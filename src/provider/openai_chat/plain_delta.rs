@@ -21,6 +21,26 @@ enum Level {
     Delta,
 }
 
+/// Members of a chunk that say nothing. Lists: as patterns, names are compared byte by byte, in kilobytes of code.
+const SKIPPED: &[&[u8]] = &[
+    b"id",
+    b"created",
+    b"model",
+    b"system_fingerprint",
+    b"service_tier",
+    b"provider",
+    b"obfuscation",
+];
+
+/// Members of a delta that have no value beside a text.
+const EMPTY: &[&[u8]] = &[
+    b"refusal",
+    b"reasoning",
+    b"reasoning_content",
+    b"tool_calls",
+    b"function_call",
+];
+
 impl PlainDeltas {
     /// The text of a chunk that is nothing but text; `None` = read it with `delta`.
     pub fn text<'a>(&mut self, chunk: &'a str) -> Option<Cow<'a, str>> {
@@ -46,17 +66,9 @@ impl PlainDeltas {
             };
             is_first = false;
             match (&level, name) {
-                (
-                    Level::Chunk,
-                    b"id"
-                    | b"created"
-                    | b"model"
-                    | b"system_fingerprint"
-                    | b"service_tier"
-                    | b"provider"
-                    | b"obfuscation",
-                )
-                | (Level::Delta, b"role") => json.skip()?,
+                (Level::Chunk, b"usage") | (Level::Choice, b"finish_reason" | b"logprobs") => {
+                    json.literal("null")?;
+                }
                 (Level::Chunk, b"object") => json.literal("\"chat.completion.chunk\"")?,
                 (Level::Chunk, b"choices") if text.is_none() && json.next_item(true)? => {
                     (level, is_first) = (Level::Choice, true);
@@ -68,12 +80,9 @@ impl PlainDeltas {
                     text = Some(json.text()?);
                     head.clone_into(&mut self.head);
                 }
-                (Level::Chunk, b"usage")
-                | (Level::Choice, b"logprobs" | b"finish_reason")
-                | (
-                    Level::Delta,
-                    b"refusal" | b"reasoning" | b"reasoning_content" | b"tool_calls" | b"function_call",
-                ) => json.literal("null")?,
+                (Level::Delta, b"role") => json.skip()?,
+                (Level::Chunk, name) if SKIPPED.contains(&name) => json.skip()?,
+                (Level::Delta, name) if EMPTY.contains(&name) => json.literal("null")?,
                 _ => return Err(CursorFault::Unexpected),
             }
         }
