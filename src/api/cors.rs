@@ -1,5 +1,6 @@
 //! Cross-origin rules as data: which headers a preflight and every other answer carry.
 
+use crate::protocol::parts;
 /// Response headers a page may read. Source: contract 1.
 pub const EXPOSED_HEADERS: &str = "x-request-id, retry-after, io-run-address, io-run-generation";
 
@@ -137,7 +138,7 @@ impl AllowedOrigin {
         };
         let text = entry.trim().to_ascii_lowercase();
         let text = text.strip_suffix('/').unwrap_or(&text);
-        let (scheme, host) = text.split_once("://").ok_or_else(fault)?;
+        let (scheme, host) = parts::split_once(text, "://").ok_or_else(fault)?;
         let is_scheme = !scheme.is_empty()
             && scheme
                 .bytes()

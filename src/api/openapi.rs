@@ -19,12 +19,14 @@ const ERRORS: &str = "x-errors";
 /// The description of a deployment: its version, and its prefix as the address of the server.
 pub fn document(version: &str, prefix: &str) -> String {
     let mut document = json::tree(SOURCE).unwrap_or_default();
-    put(&mut document, "/info", "version", json!(version));
+    put(document.get_mut("info"), "version", json!(version));
     let server = if prefix.is_empty() { "/" } else { prefix };
-    put(&mut document, "", "servers", json!([{ "url": server }]));
+    put(Some(&mut document), "servers", json!([{ "url": server }]));
     let codes: Vec<_> = RunErrorCode::ALL.iter().map(|code| code.as_str()).collect();
-    let code = "/components/schemas/RunError/properties/code";
-    put(&mut document, code, "enum", json!(codes));
+    let code = ["components", "schemas", "RunError", "properties", "code"]
+        .into_iter()
+        .try_fold(&mut document, Value::get_mut);
+    put(code, "enum", json!(codes));
     if let Some(Value::Object(paths)) = document.get_mut("paths") {
         for (path, item) in paths {
             let operations = item.as_object_mut().into_iter().flatten();
@@ -36,8 +38,8 @@ pub fn document(version: &str, prefix: &str) -> String {
     json::text(&document)
 }
 
-fn put(document: &mut Value, pointer: &str, name: &str, value: Value) {
-    if let Some(Value::Object(members)) = document.pointer_mut(pointer) {
+fn put(object: Option<&mut Value>, name: &str, value: Value) {
+    if let Some(Value::Object(members)) = object {
         members.insert(name.to_owned(), value);
     }
 }
@@ -49,7 +51,7 @@ fn add_errors(path: &str, operation: &mut Map<String, Value>) {
     let is_its = |code: &ErrorCode| match code {
         ErrorCode::InternalError | ErrorCode::ConfigInvalid | ErrorCode::HeadersTooLarge => true,
         // A parameter that is no id makes a path nobody has.
-        ErrorCode::RouteNotFound => path.contains('{'),
+        ErrorCode::RouteNotFound => path.contains(['{']),
         ErrorCode::Unauthenticated
         | ErrorCode::OwnerUnknown
         | ErrorCode::ScopeMissing
@@ -89,8 +91,7 @@ fn error_response(status: u16, codes: &[ErrorCode]) -> Value {
     };
     if let Some((name, kind)) = header {
         put(
-            &mut response,
-            "",
+            Some(&mut response),
             "headers",
             json!({ name: { "schema": { "type": kind } } }),
         );

@@ -2,6 +2,7 @@
 
 use super::error::ApiError;
 use crate::protocol::id::{AgentId, ResourceId, RunId, ThreadId, ToolCallId};
+use crate::protocol::parts;
 use crate::protocol::percent;
 
 /// A request's destination, its path parameters decoded. Source: contract 1.
@@ -302,7 +303,7 @@ pub fn path_and_query(url: &str) -> (&str, Option<&str>) {
         Some((address, query)) => (address, Some(query)),
         None => (url, None),
     };
-    let after_scheme = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let after_scheme = parts::split_once(address, "://").map_or(address, |(_, rest)| rest);
     let path = after_scheme.find('/').and_then(|start| after_scheme.get(start..));
     (path.unwrap_or("/"), query)
 }

@@ -125,10 +125,10 @@ impl AgentConfig {
         if let (Value::Object(groups), Value::Object(more)) = (&mut capabilities, of_the_wire) {
             groups.extend(more);
         }
-        if let (OnDisconnect::Continue, Some(transport)) =
+        if let (OnDisconnect::Continue, Some(Value::Object(transport))) =
             (self.on_disconnect, capabilities.get_mut("transport"))
         {
-            transport["resumable"] = Value::Bool(true);
+            transport.insert("resumable".to_owned(), Value::Bool(true));
         }
         capabilities
     }

@@ -241,7 +241,11 @@ fn check_model_settings(
         {
             let given = Number::from_f64(value).map_or_else(String::new, |number| number.to_string());
             let message = format!("must be from {least} to {most}");
-            report(key, message, given.trim_end_matches(".0").to_owned());
+            report(
+                key,
+                message,
+                given.strip_suffix(".0").unwrap_or(&given).to_owned(),
+            );
         }
     }
     for (key, value) in [
@@ -270,7 +274,7 @@ pub(super) fn is_base_url(text: &str) -> bool {
         .strip_prefix("https://")
         .or_else(|| text.strip_prefix("http://"))
         .and_then(|rest| rest.split('/').next());
-    host.is_some_and(|host| !host.is_empty() && !host.contains('@'))
+    host.is_some_and(|host| !host.is_empty() && !host.contains(['@']))
         && !text.contains(|c: char| matches!(c, '?' | '#' | '\\') || c.is_whitespace() || c.is_control())
 }
 

@@ -56,7 +56,7 @@ fn check_template(tool: &HttpToolConfig, report: Report<'_>) {
     // Everything before the first place, or before the query, must be an address by itself.
     let fixed = tool.url.split(['{', '?']).next().unwrap_or_default();
     let has_path = fixed.splitn(4, '/').count() == 4;
-    if !is_base_url(fixed) || tool.url.contains('#') || (tool.url.contains('{') && !has_path) {
+    if !is_base_url(fixed) || tool.url.contains(['#']) || (tool.url.contains(['{']) && !has_path) {
         let message = "must be an http or https address without user or fragment, with `{argument}` in path and query only";
         return report("url", message.to_owned(), tool.url.clone());
     }
@@ -87,7 +87,7 @@ pub(super) fn check_mcp_server(name: &str, server: &McpServerConfig, report: Rep
         );
     }
     let path = server.url.split('?').next().unwrap_or_default();
-    if !is_base_url(path) || server.url.contains('#') {
+    if !is_base_url(path) || server.url.contains(['#']) {
         let message = "must be an http or https address without user or fragment";
         report("url", message.to_owned(), server.url.clone());
     }
@@ -101,7 +101,8 @@ pub(super) fn check_mcp_server(name: &str, server: &McpServerConfig, report: Rep
 
 pub(super) fn check_headers(headers: &Named<String>, report: Report<'_>) {
     for (name, value) in headers.iter() {
-        let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+        let is_token =
+            |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".chars().any(|other| other == c);
         if name.is_empty() || !name.chars().all(is_token) {
             report(
                 "headers",

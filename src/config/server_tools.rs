@@ -103,8 +103,10 @@ pub(super) fn default_result_max_bytes() -> usize {
 pub fn header_parts(value: &str) -> Option<Vec<Result<&str, &str>>> {
     let mut parts = Vec::new();
     let mut rest = value;
-    while let Some((text, after)) = rest.split_once("${") {
-        let (name, after) = after.split_once('}')?;
+    let is_begin = |pair: (u8, u8)| pair == (b'$', b'{');
+    while let Some(start) = rest.bytes().zip(rest.bytes().skip(1)).position(is_begin) {
+        let text = rest.get(..start)?;
+        let (name, after) = rest.get(start + 2..)?.split_once('}')?;
         parts.push(Ok(text));
         parts.push(Err(name));
         rest = after;

@@ -197,7 +197,7 @@ fn tool_choice(value: Value) -> Option<ToolChoice> {
         Some(_) => return None,
         None => {}
     }
-    let name = value.pointer("/function/name")?.as_str()?;
+    let name = json::at(&value, "/function/name")?.as_str()?;
     let is_function = value.get("type").and_then(Value::as_str) == Some("function") && !name.is_empty();
     is_function.then(|| ToolChoice::Function(name.to_owned()))
 }

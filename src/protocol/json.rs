@@ -53,6 +53,42 @@ pub fn parse(text: &str) -> Result<Value, JsonFault> {
     })
 }
 
+/// The value at a JSON pointer, `/a/0/b~1c`. Source: RFC 6901.
+pub fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
+    let mut steps = pointer.split('/');
+    if !steps.next()?.is_empty() {
+        return None;
+    }
+    steps.try_fold(value, |value, step| match value {
+        Value::Object(members) => members.get(&*unescaped(step)),
+        Value::Array(items) => {
+            let is_index = step == "0" || !step.starts_with(['0', '+']);
+            items.get(step.parse::<usize>().ok().filter(|_| is_index)?)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    })
+}
+
+/// A step of a pointer: `~1` is `/`, `~0` is `~`.
+fn unescaped(step: &str) -> Cow<'_, str> {
+    if !step.contains(['~']) {
+        return Cow::Borrowed(step);
+    }
+    let mut name = String::with_capacity(step.len());
+    let mut rest = step;
+    while let Some((before, after)) = rest.split_once('~') {
+        name.push_str(before);
+        let (character, after) = match after.strip_prefix('1') {
+            Some(after) => ('/', after),
+            None => ('~', after.strip_prefix('0').unwrap_or(after)),
+        };
+        name.push(character);
+        rest = after;
+    }
+    name.push_str(rest);
+    Cow::Owned(name)
+}
+
 /// The value that a text is, as `serde_json` reads it; `None` = it is none.
 pub fn tree(text: &str) -> Option<Value> {
     JsonCursor::new(text).whole().ok()
@@ -156,6 +192,27 @@ fn code_unit(text: &str, at: usize) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pointer_leads_where_the_library_says() {
+        let text =
+            r#"{"": {"": 1}, "a": [{"b": 2}, [3]], "/": 4, "~": 5, "~1": 6, "0": {"~/": 7}, "n": null}"#;
+        let value = tree(text).unwrap();
+        let steps = [
+            "", "a", "0", "1", "00", "+1", "01", "-1", "b", "~", "~0", "~1", "~01", "~2", "~0~1", "n", "/",
+            "//",
+        ];
+        let pairs = steps
+            .iter()
+            .flat_map(|first| steps.map(|second| format!("/{first}/{second}")));
+        let single = steps.map(|step| format!("/{step}"));
+        for pointer in pairs
+            .chain(single)
+            .chain(["".to_owned(), "a".to_owned(), "/a/0/b".to_owned()])
+        {
+            assert_eq!(at(&value, &pointer), value.pointer(&pointer), "{pointer:?}");
+        }
+    }
 
     #[test]
     fn only_lone_surrogates_are_replaced() {

@@ -21,6 +21,7 @@ mod message_decode;
 pub mod named;
 pub mod number;
 pub mod order;
+pub mod parts;
 pub mod payload;
 pub mod percent;
 pub mod read;

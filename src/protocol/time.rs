@@ -1,5 +1,6 @@
 //! Dates as the wire writes them.
 
+use super::parts;
 const MS_PER_DAY: u64 = 24 * 60 * 60 * 1000;
 const DAYS_PER_400_YEARS: u64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01: counting years from March puts the leap day at a year's end.
@@ -21,11 +22,11 @@ pub fn iso_8601(unix_ms: u64) -> String {
 /// Unix milliseconds of a date as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub fn parse_http_date(text: &str) -> Option<u64> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let rest = text.trim().split_once(", ")?.1.strip_suffix(" GMT")?;
+    let rest = parts::split_once(text.trim(), ", ")?.1.strip_suffix(" GMT")?;
     let mut words = rest.split(' ');
     let day: u64 = words.next()?.parse().ok()?;
-    let month_at = MONTHS.find(words.next().filter(|name| name.len() == 3)?)?;
-    let month = (month_at % 3 == 0).then_some(month_at / 3 + 1)?;
+    let name = words.next()?;
+    let month = (1..=12).find(|month| MONTHS.get(month * 3 - 3..month * 3) == Some(name))?;
     let year: u64 = words
         .next()?
         .parse()

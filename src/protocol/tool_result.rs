@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::decode::InputError;
 use super::json;
 use super::message::{MediaPart, MediaSource};
+use super::parts;
 use super::tool::ToolResult;
 use super::tree::json;
 
@@ -144,7 +145,7 @@ pub fn model_text(content: &str) -> String {
 /// The pictures of an MCP result, for models that take some in a result.
 pub fn model_images(content: &str) -> Vec<MediaPart> {
     // Most results are no MCP results and need no parse.
-    if !content.starts_with('{') || !content.contains("\"image\"") {
+    if !content.starts_with('{') || !parts::has(content, "\"image\"") {
         return Vec::new();
     }
     let value = json::parse(content).unwrap_or_default();
@@ -167,7 +168,7 @@ pub fn model_images(content: &str) -> Vec<MediaPart> {
 
 /// The text of one MCP content item; `None` when it is not one.
 fn item_text(item: &Value) -> Option<String> {
-    let text = |pointer: &str| item.pointer(pointer).and_then(Value::as_str);
+    let text = |pointer: &str| json::at(item, pointer).and_then(Value::as_str);
     match text("/type")? {
         "text" => text("/text").map(str::to_owned),
         "image" | "audio" => Some(format!("[{}]", text("/mimeType").or(text("/type"))?)),

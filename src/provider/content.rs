@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::protocol::forwarded_props::ModelSettings;
 use crate::protocol::json;
 use crate::protocol::message::{MediaPart, MediaSource};
+use crate::protocol::parts;
 use crate::protocol::read;
 
 /// The texts that are not blank, joined by blank lines; `None` when there is none.
@@ -99,7 +100,7 @@ pub fn media_bytes(source: &MediaSource) -> Option<MediaBytes<'_>> {
         }),
         MediaSource::Url { value, mime_type } => match value.strip_prefix("data:") {
             Some(inline) => {
-                let (mime_type, data) = inline.split_once(";base64,")?;
+                let (mime_type, data) = parts::split_once(inline, ";base64,")?;
                 Some(MediaBytes::Base64 {
                     mime_type: essence(mime_type),
                     data,

@@ -10,6 +10,7 @@ use crate::list::List;
 use crate::platform::parse_double;
 use crate::protocol::json;
 use crate::protocol::number;
+use crate::protocol::parts;
 
 /// Longest detail for the log, in characters.
 const DETAIL_MAX_CHARS: usize = 500;
@@ -62,7 +63,7 @@ impl Report {
         let value = value.get(0).unwrap_or(&value);
         let error = ["/error", "/response/error", "/errors/0"]
             .into_iter()
-            .filter_map(|place| value.pointer(place))
+            .filter_map(|place| json::at(value, place))
             .find(|error| !error.is_null())
             .unwrap_or(value);
         let text = |name: &str| error.get(name).and_then(Value::as_str);
@@ -147,7 +148,7 @@ impl Report {
             "input token count",
             "request too large",
         ];
-        matches!(status, 200 | 400 | 413 | 422) && phrases.iter().any(|phrase| message.contains(phrase))
+        matches!(status, 200 | 400 | 413 | 422) && phrases.iter().any(|phrase| parts::has(&message, phrase))
     }
 
     fn is_retryable(&self, status: u16) -> bool {
@@ -187,10 +188,10 @@ impl Report {
 fn is_private(word: &str) -> bool {
     let runs = || word.split(|character: char| !character.is_ascii_alphanumeric());
     let is_key = |run: &str| run.len() >= 20 && run.bytes().any(|byte| byte.is_ascii_digit());
-    word.contains("://")
-        || word.contains('@')
-        || word.contains("sk-")
-        || word.contains("***")
+    parts::has(word, "://")
+        || word.contains(['@'])
+        || parts::has(word, "sk-")
+        || parts::has(word, "***")
         || runs().any(is_key)
 }
 
@@ -229,7 +230,7 @@ fn body_wait_ms(error: &Value, message: &str) -> Option<u64> {
         )
     };
     let words = || {
-        let (_, after) = message.split_once("try again in ")?;
+        let (_, after) = parts::split_once(message, "try again in ")?;
         duration_ms(after.split_whitespace().next()?)
     };
     member.or_else(delay).or_else(words)
@@ -241,11 +242,11 @@ fn duration_ms(text: &str) -> Option<u64> {
     let mut sum_ms = 0.0;
     while !rest.is_empty() {
         let number_end = rest.find(|character: char| !character.is_ascii_digit() && character != '.')?;
-        let (number, after) = rest.split_at(number_end);
+        let (number, after) = rest.split_at_checked(number_end)?;
         let unit_end = after
             .find(|character: char| character.is_ascii_digit())
             .unwrap_or(after.len());
-        let (unit, after) = after.split_at(unit_end);
+        let (unit, after) = after.split_at_checked(unit_end)?;
         let unit_ms = match unit {
             "ms" => 1.0,
             "s" => 1000.0,

@@ -85,7 +85,7 @@ impl ModelTarget {
             request.headers.push((name.clone(), value.expose().to_owned()));
         }
         for (name, value) in &self.query {
-            let mark = if request.url.contains('?') { '&' } else { '?' };
+            let mark = if request.url.contains(['?']) { '&' } else { '?' };
             // Writing to a text cannot fail.
             let _ = write!(
                 request.url,

@@ -6,6 +6,7 @@ use crate::protocol::forwarded_props::ModelSettings;
 use crate::protocol::message::{
     Content, ContentPart, MediaPart, MediaSource, Message, MessageBody, TextPart,
 };
+use crate::protocol::parts;
 
 /// Attempts a run may ask for, whatever its agent says.
 const RETRIES_MAX: u32 = 10;
@@ -92,7 +93,9 @@ fn is_admitted(source: &MediaSource, allowed: &[String]) -> bool {
 /// Whether an entry, such as `https://cdn.example.com`, `https://*.example.com` or `https://*`, covers an address. An
 /// address whose host could be read in two ways is covered by none.
 fn covers(entry: &str, url: &str) -> bool {
-    let (Some((scheme, wanted)), Some((of, rest))) = (entry.split_once("://"), url.split_once("://")) else {
+    let (Some((scheme, wanted)), Some((of, rest))) =
+        (parts::split_once(entry, "://"), parts::split_once(url, "://"))
+    else {
         return false;
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

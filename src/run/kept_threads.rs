@@ -13,6 +13,7 @@ use crate::platform::lower_case;
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::message::Message;
+use crate::protocol::parts;
 use crate::protocol::read;
 use crate::protocol::thread::{
     MessageForm, MessageListRequest, NewThread, Page, PageStart, Thread, ThreadListRequest, ThreadPatch,
@@ -68,7 +69,7 @@ impl<'a, H: HttpClient, C: Clock> KeptThreads<'a, H, C> {
         let search = lower_case(search);
         all.retain(|thread| {
             let title = thread.title.as_deref().unwrap_or_default();
-            lower_case(title).contains(&search)
+            parts::has(&lower_case(title), &search)
         });
         Ok(part(all, offset, limit))
     }

@@ -15,6 +15,7 @@ use super::{Database, Parameter, PersistentRun, Purge, Statement, Store, StoreEr
 use crate::beside::{Beside, Boxed};
 use crate::protocol::json;
 use crate::protocol::message::Message;
+use crate::protocol::parts;
 use crate::protocol::read;
 use crate::protocol::tree::json;
 
@@ -293,7 +294,9 @@ impl<D: Database, A: Attachments> Store<D, A> {
                         json::text(&json!(key)),
                         json::text(&json!(value?.unwrap_or_default())),
                     );
-                    message.body = message.body.replacen(&key, &value, 1);
+                    if let Some((before, after)) = parts::split_once(&message.body, &key) {
+                        message.body = [before, &value, after].concat();
+                    }
                 }
             }
         }

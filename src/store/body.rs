@@ -24,7 +24,9 @@ pub(super) fn pieces(body: &str) -> Vec<&str> {
             .rev()
             .find(|at| rest.is_char_boundary(*at))
             .unwrap_or(rest.len());
-        let (piece, after) = rest.split_at(end);
+        let Some((piece, after)) = rest.split_at_checked(end) else {
+            break;
+        };
         pieces.push(piece);
         rest = after;
     }

@@ -1,6 +1,7 @@
 //! What a database's error text means.
 
 use super::DatabaseError;
+use crate::protocol::parts;
 
 /// Texts of faults in a statement or its values: sending it again changes nothing.
 const REFUSALS: &[&str] = &[
@@ -32,14 +33,15 @@ impl DatabaseError {
     /// Reads the text of D1 or SQLite. Whatever is not known to be a fault of the statement may pass on a second try:
     /// every batch of the store may be sent again.
     pub fn from_text(text: &str) -> Self {
-        let text = text.to_owned();
+        let has = |known: &str| parts::has(text, known);
+        let owned = || text.to_owned();
         // `SQLITE_CONSTRAINT` comes with the sentence, the sentence also alone.
-        if text.contains("constraint failed") || text.contains("SQLITE_CONSTRAINT") {
-            Self::Constraint(text)
-        } else if REFUSALS.iter().any(|known| text.contains(known)) {
-            Self::Refused(text)
+        if has("constraint failed") || has("SQLITE_CONSTRAINT") {
+            Self::Constraint(owned())
+        } else if REFUSALS.iter().any(|known| has(known)) {
+            Self::Refused(owned())
         } else {
-            Self::Unavailable(text)
+            Self::Unavailable(owned())
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Reads addresses more strictly than the platform does: what the two could read differently is refused. A name that
 //! resolves to a private address cannot be seen here; the platform does not route to such addresses.
 
+use crate::protocol::parts;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Longest address, in bytes: the platform takes 16 KiB.
@@ -41,7 +42,7 @@ impl<'a> Address<'a> {
         if text.len() > ADDRESS_MAX_BYTES || text.contains(is_odd) {
             return None;
         }
-        let (scheme, rest) = text.split_once("://")?;
+        let (scheme, rest) = parts::split_once(text, "://")?;
         let is_secure = scheme.eq_ignore_ascii_case("https");
         if !is_secure && !scheme.eq_ignore_ascii_case("http") {
             return None;
@@ -77,7 +78,7 @@ impl<'a> Address<'a> {
         if is_number(last) {
             return ipv4(host).is_none_or(|address| is_private_v4(&address));
         }
-        !host.contains('.') || PRIVATE_SUFFIXES.iter().any(|suffix| host.ends_with(suffix))
+        !host.contains(['.']) || PRIVATE_SUFFIXES.iter().any(|suffix| host.ends_with(suffix))
     }
 
     /// Whether two addresses lead to the same server: scheme, host and port.
@@ -100,7 +101,7 @@ impl<'a> Address<'a> {
         let (location, _) = location.split_once('#').unwrap_or((location, ""));
         let scheme = if self.is_secure { "https" } else { "http" };
         let before_path = location.split(['/', '?']).next().unwrap_or_default();
-        let resolved = if before_path.contains(':') {
+        let resolved = if before_path.contains([':']) {
             location.to_owned()
         } else if location.starts_with("//") {
             format!("{scheme}:{location}")

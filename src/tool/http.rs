@@ -224,7 +224,7 @@ pub fn read_answer(content_type: Option<&str>, body: Vec<u8>) -> Result<ToolResu
         Err(error) if is_json || is_text => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         Err(_) => return Err(HttpToolFault::Binary),
     };
-    if !is_json && !is_text && text.contains('\0') {
+    if !is_json && !is_text && text.contains(['\0']) {
         return Err(HttpToolFault::Binary);
     }
     let value = if is_json { json::parse(&text).ok() } else { None };

@@ -17,7 +17,7 @@ pub fn parts(template: &str) -> Option<Vec<Part<'_>>> {
     let mut rest = template;
     while let Some((text, after)) = rest.split_once('{') {
         let (name, after) = after.split_once('}')?;
-        if text.contains('}') || name.is_empty() || name.contains('{') {
+        if text.contains(['}']) || name.is_empty() || name.contains(['{']) {
             return None;
         }
         if !text.is_empty() {
@@ -26,7 +26,7 @@ pub fn parts(template: &str) -> Option<Vec<Part<'_>>> {
         parts.push(Part::Argument(name));
         rest = after;
     }
-    if rest.contains('}') {
+    if rest.contains(['}']) {
         return None;
     }
     if !rest.is_empty() {

@@ -6,6 +6,7 @@ use crate::api::jwt_rules::Algorithm;
 use crate::list::List;
 use crate::protocol::base64;
 use crate::protocol::json;
+use crate::protocol::parts;
 use crate::protocol::tree::json;
 
 /// Most keys kept of a set.
@@ -158,10 +159,11 @@ const OID_END_MAX: usize = 32;
 /// `-----BEGIN PUBLIC KEY-----`. The platform looks at the rest when it takes the key.
 fn from_pem(text: &str) -> Option<VerificationKey> {
     let body = text.strip_prefix("-----BEGIN PUBLIC KEY-----")?;
-    let (body, _) = body.split_once("-----END PUBLIC KEY-----")?;
+    let (body, _) = parts::split_once(body, "-----END PUBLIC KEY-----")?;
     let digits: String = body.split_ascii_whitespace().collect();
     // A PEM in a secret that holds one line has its line ends written out.
-    let der = base64::decode_standard(&digits.replace("\\n", ""))?;
+    let digits: String = parts::split(&digits, "\\n").collect();
+    let der = base64::decode_standard(&digits)?;
     let head = der.get(..der.len().min(OID_END_MAX))?;
     let has = |oid: &[u8]| head.windows(oid.len()).any(|window| window == oid);
     let algorithm = if has(RSA_OID) {

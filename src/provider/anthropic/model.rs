@@ -2,6 +2,7 @@
 //!
 //! Source: Anthropic's migration guides up to Claude Opus 5.5, Sonnet 5.5 and Haiku 5.5.
 
+use crate::protocol::parts;
 /// `max_tokens` when nobody set a limit, for Claude 4 and newer: the most that all of these take. A small limit would cut
 /// answers, since thinking counts towards it, and a large one costs nothing.
 const CLAUDE_MAX_TOKENS: u32 = 32_000;
@@ -50,7 +51,7 @@ pub(super) enum Sampling {
 impl Abilities {
     /// What the model of this name takes. A Claude of unknown version is taken for a new one.
     pub fn of(model: &str) -> Self {
-        let Some((_, name)) = model.split_once("claude-") else {
+        let Some((_, name)) = parts::split_once(model, "claude-") else {
             return Self {
                 sampling: Sampling::All,
                 takes_forced_calls: true,

@@ -9,6 +9,7 @@ use super::words::Words;
 use crate::list::List;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::json;
+use crate::protocol::parts;
 use crate::provider::{FinishReason, ProviderError};
 
 const MEMORY_QUESTIONS: &[&str] = &[
@@ -82,9 +83,14 @@ fn command<'t>(turn: &'t Turn<'_>) -> Option<&'t str> {
     if Words::of(whole).has("forever") {
         return Some(whole);
     }
-    let segments: Vec<&str> = whole
-        .split(" then ")
-        .map(|segment| segment.trim().trim_end_matches(" and").trim_end_matches(','))
+    let segments: Vec<&str> = parts::split(whole, " then ")
+        .map(|segment| {
+            let segment = segment.trim();
+            segment
+                .strip_suffix(" and")
+                .unwrap_or(segment)
+                .trim_end_matches(',')
+        })
         .filter(|segment| !segment.is_empty())
         .list();
     let is_call = |segment: &&str| matches!(wish(segment, turn.tools), Wish::Calls(_));

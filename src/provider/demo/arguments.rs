@@ -16,6 +16,7 @@ use super::words::{Words, name_words};
 use crate::platform::lower_case;
 use crate::protocol::json;
 use crate::protocol::number;
+use crate::protocol::parts;
 
 /// Deeper than this only what a schema requires is generated.
 const OPTIONAL_DEPTH_MAX: usize = 4;
@@ -134,7 +135,7 @@ impl Generator<'_> {
         }
         if let Some(reference) = flat.shift_remove("$ref") {
             let pointer = reference.as_str().and_then(|text| text.strip_prefix('#'));
-            if let Some(target) = pointer.and_then(|pointer| self.document.pointer(pointer)) {
+            if let Some(target) = pointer.and_then(|pointer| json::at(self.document, pointer)) {
                 merge(&mut flat, self.flattened(target, depth + 1));
             }
         }
@@ -322,7 +323,7 @@ impl Generator<'_> {
             let as_hex = hints
                 .iter()
                 .flatten()
-                .any(|hint| hint.contains('#') || hint.contains("hex"));
+                .any(|hint| hint.contains(['#']) || parts::has(hint, "hex"));
             if let Some(color) = self.words.color(as_hex) {
                 return Some(color.to_owned());
             }

@@ -9,6 +9,7 @@ use crate::list::List;
 use crate::platform::lower_case;
 use crate::protocol::json_cursor::JsonCursor;
 use crate::protocol::order::insert_in_order;
+use crate::protocol::parts;
 use crate::protocol::tool::Tool;
 
 /// Words that ask for a tool.
@@ -136,7 +137,7 @@ fn mentions<'t>(text: &str, words: &Words<'_>, tools: &'t [Tool]) -> Vec<Mention
     if found.is_empty() {
         let is_described = |tool: &&Tool| {
             let name = name_words(&tool.name);
-            name.contains(' ') && name.split(' ').all(|word| words.has(word))
+            name.contains([' ']) && name.split(' ').all(|word| words.has(word))
         };
         found.extend(tools.iter().find(is_described).map(|tool| Mention {
             start: 0,
@@ -156,8 +157,8 @@ fn places(text: &str, name: &str) -> Vec<(usize, usize)> {
         let after = text.get(end..).and_then(|after| after.chars().next());
         !before.is_some_and(is_part) && !after.is_some_and(is_part)
     };
-    text.match_indices(&name)
-        .map(|(start, found)| (start, start + found.len()))
+    parts::places(&text, &name)
+        .map(|start| (start, start + name.len()))
         .filter(|(start, end)| is_alone(*start, *end))
         .list()
 }
@@ -200,7 +201,7 @@ fn unknown_tool(words: &Words<'_>) -> Option<String> {
     let is_tool = rest.first().is_some_and(|next| next.eq_ignore_ascii_case("tool"));
     let is_call = words.starts_with("call") || words.starts_with("invoke");
     let is_person = PERSONS.contains(&lower_case(name).as_str());
-    let is_identifier = name.contains('_') || name.chars().skip(1).any(char::is_uppercase);
+    let is_identifier = name.contains(['_']) || name.chars().skip(1).any(char::is_uppercase);
     (is_tool || (is_call && !is_person) || (is_identifier && !is_person)).then(|| (*name).to_owned())
 }
 

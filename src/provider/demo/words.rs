@@ -2,6 +2,7 @@
 
 use crate::list::List;
 use crate::platform::{lower_case, parse_double};
+use crate::protocol::parts;
 
 /// Words that stand between a name and its value: "the color *to* blue".
 const FILLERS: &[&str] = &[
@@ -61,7 +62,7 @@ impl<'t> Words<'t> {
 
     /// Whether these words stand in the text one after the other.
     pub(super) fn has(&self, phrase: &str) -> bool {
-        self.plain.contains(&format!(" {phrase} "))
+        parts::has(&self.plain, &format!(" {phrase} "))
     }
 
     pub(super) fn has_any(&self, phrases: &[&str]) -> bool {

@@ -61,7 +61,11 @@ impl Provider for Google {
 /// A model may be named with its collection, such as `tunedModels/mine`.
 fn url(target: &ModelTarget) -> String {
     let base_url = target.base_url.trim_end_matches('/');
-    let collection = if target.model.contains('/') { "" } else { "models/" };
+    let collection = if target.model.contains(['/']) {
+        ""
+    } else {
+        "models/"
+    };
     format!(
         "{base_url}/{collection}{}:streamGenerateContent?alt=sse",
         target.model

@@ -1,5 +1,6 @@
 //! What a model takes, told by its name.
 
+use crate::protocol::parts;
 /// What a model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Abilities {
@@ -25,7 +26,7 @@ pub(super) enum SchemaBinding {
 impl Abilities {
     /// What the model of this name takes. A Gemini of unknown version, such as `gemini-flash-latest`, is a new one.
     pub fn of(model: &str) -> Self {
-        let Some((_, name)) = model.split_once("gemini-") else {
+        let Some((_, name)) = parts::split_once(model, "gemini-") else {
             return Self {
                 demands_signatures: false,
                 thinks: false,

@@ -104,7 +104,7 @@ fn media(value: String, mime_type: Option<String>) -> ContentPart {
         () => ContentPart::Document,
     };
     let source = match mime_type {
-        Some(mime_type) if !value.contains(':') => MediaSource::Data { value, mime_type },
+        Some(mime_type) if !value.contains([':']) => MediaSource::Data { value, mime_type },
         mime_type => MediaSource::Url { value, mime_type },
     };
     wrap(MediaPart {

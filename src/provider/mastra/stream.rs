@@ -379,7 +379,7 @@ fn error_of(error: &Value) -> Option<ToolResult> {
     let places = ["/message", "/cause/message", "/details/errorMessage", "/name"];
     let mut texts = places
         .into_iter()
-        .filter_map(|place| error.pointer(place)?.as_str());
+        .filter_map(|place| json::at(error, place)?.as_str());
     let text = error.as_str().or_else(|| texts.find(|text| !text.is_empty()));
     Some(tool_result::failure(text.map_or(Value::Null, Value::from)))
 }

@@ -1,5 +1,6 @@
 //! Where compatible servers differ so that one request cannot serve all.
 
+use crate::protocol::parts;
 /// What a server wants, decided by the host of the base address alone: the model's name says nothing about its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dialect {
@@ -19,7 +20,7 @@ pub(super) struct Dialect {
 impl Dialect {
     /// The dialect of the server at a base address.
     pub fn of(base_url: &str) -> Self {
-        let after_scheme = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
+        let after_scheme = parts::split_once(base_url, "://").map_or(base_url, |(_, rest)| rest);
         let (authority, path) = after_scheme.split_once('/').unwrap_or((after_scheme, ""));
         let host = authority.split(':').next().unwrap_or_default();
         let is_at = |domain: &str| {

@@ -11,6 +11,7 @@ use crate::list::List;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::json;
 use crate::protocol::message::{ContentPart, MediaPart, MediaSource};
+use crate::protocol::parts;
 use crate::protocol::tool::Tool;
 use crate::protocol::tree::json;
 
@@ -52,7 +53,7 @@ fn reasons(model: &str) -> bool {
         text.get(..end)?.parse::<u32>().ok()
     };
     if let Some(version) = name.strip_prefix("gpt-") {
-        return number(version).is_some_and(|number| number >= 5) && !version.contains("-chat");
+        return number(version).is_some_and(|number| number >= 5) && !parts::has(version, "-chat");
     }
     let is_o_series = name
         .strip_prefix('o')

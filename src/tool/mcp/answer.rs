@@ -137,7 +137,7 @@ fn read(mut message: Value) -> Option<Incoming> {
         (Some("ping"), Some(id)) => Some(Incoming::Ping { id }),
         (Some(_), Some(id)) => Some(Incoming::Request { id }),
         (Some("notifications/progress"), None) => Some(Incoming::Progress {
-            token: message.pointer("/params/progressToken").and_then(Value::as_u64),
+            token: json::at(&message, "/params/progressToken").and_then(Value::as_u64),
         }),
         (Some("notifications/tools/list_changed"), None) => Some(Incoming::ToolsChanged),
         (Some(_), None) => None,

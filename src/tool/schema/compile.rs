@@ -9,7 +9,7 @@ use super::{
     ArrayKeyword, Bound, Combination, Comparison, Counted, JsonType, Keyword, Node, NodeId, ObjectKeyword,
     SchemaFault,
 };
-use crate::protocol::number;
+use crate::protocol::{json, number};
 
 /// Most subschemas of one document.
 const NODES_MAX_COUNT: usize = 10_000;
@@ -30,7 +30,7 @@ pub(super) fn compile(document: &Value) -> Result<Vec<Node>, Fault> {
     // References wait in a list instead of on the stack: a chain of them may be as long as the document.
     while let Some((pointer, from)) = compiler.referenced.pop() {
         if !compiler.by_pointer.contains_key(&pointer) {
-            let schema = document.pointer(&pointer);
+            let schema = json::at(document, &pointer);
             let schema = schema.ok_or(SchemaFault::UnknownReference { pointer: from })?;
             compiler.node(schema, pointer, 0)?;
         }
