@@ -49,12 +49,8 @@ pub fn thread(thread: &Thread, active_runs: &[RunId]) -> String {
 }
 
 /// A page of threads: `{"threads","total","page","perPage","hasMore","nextCursor"?}`, or a bare array (D18).
-pub fn thread_list(page: &Page<Thread>, request: &ThreadListRequest, shape: ListShape) -> String {
-    found_thread_list(page, request, shape, &HashMap::new())
-}
-
-/// As [`thread_list`], with the `snippet` of each thread in whose messages a search found something.
-pub fn found_thread_list(
+/// `snippets` = the words around what a search found in the messages of a thread.
+pub fn thread_list(
     page: &Page<Thread>,
     request: &ThreadListRequest,
     shape: ListShape,
@@ -252,12 +248,15 @@ mod tests {
         };
         let asked = request(10, PageStart::Offset(20));
         assert_eq!(
-            thread_list(&page, &asked, ListShape::Object),
+            thread_list(&page, &asked, ListShape::Object, &HashMap::new()),
             format!(
                 r#"{{"threads":[{PLAN}],"total":31,"page":2,"perPage":10,"hasMore":true,"nextCursor":"c"}}"#
             )
         );
-        assert_eq!(thread_list(&page, &asked, ListShape::Array), format!("[{PLAN}]"));
+        assert_eq!(
+            thread_list(&page, &asked, ListShape::Array, &HashMap::new()),
+            format!("[{PLAN}]")
+        );
         let by_cursor = request(100, PageStart::Cursor("c".to_owned()));
         assert_eq!(
             thread_list(&Page::empty(), &by_cursor, ListShape::Object),

@@ -1,190 +1,142 @@
-//! The thread routes for agents whose Mastra server keeps the threads: the same answers, from another store.
+//! The threads that the Mastra server of an agent keeps.
 
+use std::collections::HashMap;
 use std::rc::Rc;
+
+use serde_json::Value;
 
 use super::clock::PlatformClock;
 use super::env;
 use super::handlers::Call;
-use super::ids::RandomIds;
 use super::refusal;
 use super::reply::Answer;
+use super::thread_handlers::{FoundPage, Threads, Told};
 use super::upstreams::Upstreams;
-use crate::api::auth::Principal;
-use crate::api::body::{THREAD_BODY_MAX_BYTES, new_thread, thread_patch};
 use crate::api::error::ApiError;
 use crate::api::reply;
 use crate::config::AgentConfig;
 use crate::config::agents::Memory;
-use crate::protocol::decode::Issue;
-use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::{ResourceId, RunId, ThreadId};
-use crate::protocol::thread::{Page, PageStart};
+use crate::protocol::thread::{MessageListRequest, NewThread, Page, Thread, ThreadListRequest, ThreadPatch};
 use crate::provider::{ModelTarget, ProviderError};
 use crate::run::halt::Halt;
 use crate::run::kept_threads::KeptThreads;
-use crate::run::ports::{IdSource, Level, Log};
-use crate::store::Lookup;
+use crate::run::ports::{Level, Log};
+use crate::store::{Lookup, ThreadDetail};
 
-/// An agent whose server keeps threads, ready to be asked.
-pub struct Keeper {
+/// The threads at an agent's server, as one request asks for them.
+pub struct Keeper<'c> {
+    call: &'c Call<'c>,
     agent: Rc<AgentConfig>,
     target: ModelTarget,
     http: Upstreams,
 }
 
-impl Keeper {
+impl Keeper<'_> {
     fn threads(&self) -> KeptThreads<'_, Upstreams, PlatformClock> {
         let timeout_ms = self.agent.upstream_idle_timeout_ms;
         KeptThreads::new(&self.http, &PlatformClock, &self.target, timeout_ms)
     }
 }
 
+impl Threads for Keeper<'_> {
+    fn has_cursors(&self) -> bool {
+        false
+    }
+
+    fn list<'t>(&'t self, request: &'t ThreadListRequest) -> Told<'t, FoundPage> {
+        Box::pin(async move {
+            let page = self.call.of_server(self.threads().list(request).await)?;
+            Ok((page, HashMap::new()))
+        })
+    }
+
+    fn create<'t>(
+        &'t self,
+        owner: &'t ResourceId,
+        id: &'t ThreadId,
+        new: &'t NewThread,
+    ) -> Told<'t, Lookup<Thread>> {
+        Box::pin(async move { self.call.of_server(self.threads().create(owner, id, new).await) })
+    }
+
+    fn read<'t>(
+        &'t self,
+        id: &'t ThreadId,
+        caller: Option<&'t ResourceId>,
+    ) -> Told<'t, Lookup<ThreadDetail>> {
+        Box::pin(async move {
+            let found = self.call.of_server(self.threads().thread(id, caller).await)?;
+            Ok(match found {
+                Lookup::Found(thread) => Lookup::Found(ThreadDetail {
+                    thread,
+                    active_runs: Vec::new(),
+                }),
+                Lookup::Foreign => Lookup::Foreign,
+                Lookup::Unknown => Lookup::Unknown,
+            })
+        })
+    }
+
+    fn update<'t>(
+        &'t self,
+        id: &'t ThreadId,
+        caller: Option<&'t ResourceId>,
+        patch: &'t ThreadPatch,
+    ) -> Told<'t, Lookup<Thread>> {
+        Box::pin(async move {
+            self.call
+                .of_server(self.threads().update(id, caller, patch).await)
+        })
+    }
+
+    fn delete<'t>(&'t self, id: &'t ThreadId, caller: Option<&'t ResourceId>) -> Told<'t, Lookup<()>> {
+        Box::pin(async move { self.call.of_server(self.threads().delete(id, caller).await) })
+    }
+
+    fn messages<'t>(
+        &'t self,
+        request: &'t MessageListRequest,
+        caller: Option<&'t ResourceId>,
+    ) -> Told<'t, Lookup<Page<Value>>> {
+        Box::pin(async move {
+            self.call
+                .of_server(self.threads().messages(request, caller).await)
+        })
+    }
+
+    fn export<'t>(&'t self, thread: &'t Thread) -> Told<'t, Answer> {
+        Box::pin(async move {
+            let messages = self
+                .call
+                .of_server(self.threads().all_messages(&thread.id).await)?;
+            let mut text = reply::thread_export_start(thread);
+            text.push_str(&reply::thread_export_part(&messages, true));
+            text.push_str(reply::THREAD_EXPORT_END);
+            Ok(Answer::json(text))
+        })
+    }
+}
+
 impl Call<'_> {
-    /// Whose server keeps the threads this request is about; `None` = our database does.
+    /// The threads of the server this request is about; `None` = our database has them.
     ///
     /// # Errors
-    /// 503 when that agent lacks its secrets.
-    pub fn keeper(&self) -> Result<Option<Keeper>, ApiError> {
+    /// 503 when the agent lacks its secrets.
+    pub fn kept_threads(&self) -> Result<Option<Keeper<'_>>, ApiError> {
         let agent = self.config.keeper_of_threads(self.query.agent().as_ref());
         agent.map(|agent| self.keeper_of(agent)).transpose()
     }
 
-    fn keeper_of(&self, agent: Rc<AgentConfig>) -> Result<Keeper, ApiError> {
+    fn keeper_of(&self, agent: Rc<AgentConfig>) -> Result<Keeper<'_>, ApiError> {
         let target = env::model_target(self.env, &agent, self.log)?;
         let http = Upstreams::new(self.env, self.ids.trace.clone());
-        Ok(Keeper { agent, target, http })
-    }
-
-    /// `GET /threads`
-    ///
-    /// # Errors
-    /// As its namesake without `kept`; 502 when the server fails.
-    pub async fn list_kept_threads(
-        &self,
-        keeper: &Keeper,
-        principal: Option<Principal>,
-    ) -> Result<Answer, ApiError> {
-        let caller = self.caller(principal, ClientResource::Absent)?;
-        let owner = caller.list_owner()?;
-        let request = self
-            .query
-            .thread_list(owner.cloned().unwrap_or_else(|| ResourceId::new("")))?;
-        if let PageStart::Cursor(_) = request.start {
-            return Err(ApiError::invalid_query(vec![Issue {
-                pointer: "/cursor".to_owned(),
-                message: "must be left out: the server that keeps these threads has pages only".to_owned(),
-            }]));
-        }
-        let page = match owner {
-            Some(_) => self.of_server(keeper.threads().list(&request).await)?,
-            None => Page::empty(),
-        };
-        Ok(Answer::json(reply::thread_list(
-            &page,
-            &request,
-            self.config.list_shape,
-        )))
-    }
-
-    /// `POST /threads`
-    ///
-    /// # Errors
-    /// As [`Self::list_kept_threads`].
-    pub async fn create_kept_thread(
-        &self,
-        keeper: &Keeper,
-        principal: Option<Principal>,
-    ) -> Result<Answer, ApiError> {
-        let (new, in_body) = new_thread(&self.body(THREAD_BODY_MAX_BYTES).await?)?;
-        let caller = self.caller(principal, in_body)?;
-        let fresh = || ThreadId::new(RandomIds.message_id().as_str());
-        let id = new.id.clone().unwrap_or_else(fresh);
-        let created = keeper
-            .threads()
-            .create(caller.new_thread_owner()?, &id, &new)
-            .await;
-        Ok(Answer::json(reply::thread(&self.kept(created)?, &[])))
-    }
-
-    /// `GET /threads/:threadId`
-    ///
-    /// # Errors
-    /// As [`Self::list_kept_threads`].
-    pub async fn read_kept_thread(
-        &self,
-        keeper: &Keeper,
-        principal: Option<Principal>,
-        id: &ThreadId,
-    ) -> Result<Answer, ApiError> {
-        let caller = self.caller(principal, ClientResource::Absent)?;
-        let thread = self.kept(keeper.threads().thread(id, caller.owner()).await)?;
-        Ok(Answer::json(reply::thread(&thread, &[])))
-    }
-
-    /// `PATCH /threads/:threadId`
-    ///
-    /// # Errors
-    /// As [`Self::list_kept_threads`].
-    pub async fn update_kept_thread(
-        &self,
-        keeper: &Keeper,
-        principal: Option<Principal>,
-        id: &ThreadId,
-    ) -> Result<Answer, ApiError> {
-        let (patch, in_body) = thread_patch(&self.body(THREAD_BODY_MAX_BYTES).await?)?;
-        let caller = self.caller(principal, in_body)?;
-        let updated = keeper.threads().update(id, caller.owner(), &patch).await;
-        Ok(Answer::json(reply::thread(&self.kept(updated)?, &[])))
-    }
-
-    /// `DELETE /threads/:threadId`
-    ///
-    /// # Errors
-    /// As [`Self::list_kept_threads`].
-    pub async fn delete_kept_thread(
-        &self,
-        keeper: &Keeper,
-        principal: Option<Principal>,
-        id: &ThreadId,
-    ) -> Result<Answer, ApiError> {
-        let caller = self.caller(principal, ClientResource::Absent)?;
-        self.kept(keeper.threads().delete(id, caller.owner()).await)?;
-        Ok(Answer::json(reply::thread_deleted()))
-    }
-
-    /// `GET /threads/:threadId/messages`
-    ///
-    /// # Errors
-    /// As [`Self::list_kept_threads`].
-    pub async fn list_kept_messages(
-        &self,
-        keeper: &Keeper,
-        principal: Option<Principal>,
-        id: ThreadId,
-    ) -> Result<Answer, ApiError> {
-        let caller = self.caller(principal, ClientResource::Absent)?;
-        let request = self.query.message_list(id, self.config.message_form)?;
-        let page = self.kept(keeper.threads().messages(&request, caller.owner()).await)?;
-        Ok(Answer::json(reply::message_list(&page, &request)))
-    }
-
-    /// `GET /threads/:threadId/export`
-    ///
-    /// # Errors
-    /// As [`Self::list_kept_threads`].
-    pub async fn export_kept_thread(
-        &self,
-        keeper: &Keeper,
-        principal: Option<Principal>,
-        id: &ThreadId,
-    ) -> Result<Answer, ApiError> {
-        let caller = self.caller(principal, ClientResource::Absent)?;
-        let thread = self.kept(keeper.threads().thread(id, caller.owner()).await)?;
-        let messages = self.of_server(keeper.threads().all_messages(id).await)?;
-        let mut text = reply::thread_export_start(&thread);
-        text.push_str(&reply::thread_export_part(&messages, true));
-        text.push_str(reply::THREAD_EXPORT_END);
-        Ok(Answer::json(text))
+        Ok(Keeper {
+            call: self,
+            agent,
+            target,
+            http,
+        })
     }
 
     /// Deletes an owner's threads from every server that keeps some; says whether none is left.
@@ -200,14 +152,6 @@ impl Call<'_> {
             }
         }
         Ok(is_complete)
-    }
-
-    fn kept<T>(&self, found: Result<Lookup<T>, Halt>) -> Result<T, ApiError> {
-        match self.of_server(found)? {
-            Lookup::Found(value) => Ok(value),
-            Lookup::Foreign => Err(ApiError::forbidden()),
-            Lookup::Unknown => Err(ApiError::thread_not_found()),
-        }
     }
 
     /// What a server's failure is for the client; its own words are for the log.

@@ -33,6 +33,7 @@ mod run_handlers;
 mod run_object;
 mod server_tools;
 mod socket;
+mod stored_threads;
 mod stream;
 #[cfg(feature = "test-commands")]
 mod test_commands;

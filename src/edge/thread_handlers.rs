@@ -1,21 +1,19 @@
-//! Handlers of the thread routes.
+//! Handlers of the thread routes, wherever the threads are.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use js_sys::Uint8Array;
-use wasm_bindgen_futures::{JsFuture, spawn_local};
-use web_sys::WritableStreamDefaultWriter;
+use futures::future::LocalBoxFuture;
+use serde_json::Value;
 
 use super::bucket::R2;
-use super::clock::PlatformClock;
 use super::database::D1;
 use super::env;
 use super::handlers::Call;
 use super::ids::RandomIds;
 use super::reply::Answer;
-use super::stream::{describe, ignore, pipe};
-use crate::api::auth::Principal;
+use super::stored_threads::StoredThreads;
+use crate::api::auth::{Caller, Principal};
 use crate::api::body::{THREAD_BODY_MAX_BYTES, confirmed_erasure, new_thread, thread_patch};
 use crate::api::error::ApiError;
 use crate::api::reply;
@@ -24,114 +22,108 @@ use crate::config::agents::Memory;
 use crate::protocol::decode::Issue;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::{ResourceId, ThreadId};
-use crate::protocol::thread::{Page, ThreadListRequest};
-use crate::run::ports::{Clock, IdSource, Level, Log};
-use crate::store::{
-    FoundThreads, Lookup, Purge, SearchHit, SearchIndex, Store, StoreError, ThreadListError, ThreadPart,
+use crate::protocol::thread::{
+    MessageListRequest, NewThread, Page, PageStart, Thread, ThreadListRequest, ThreadPatch,
 };
+use crate::run::ports::IdSource;
+use crate::store::{Lookup, Purge, Store, ThreadDetail};
 
 /// Batches of one request to erase: no answer takes minutes, and the platform counts statements.
-const ERASURE_MAX_BATCHES: usize = 20;
+pub const ERASURE_MAX_BATCHES: usize = 20;
+
+/// What threads answer, or why not, as HTTP.
+pub type Told<'t, T> = LocalBoxFuture<'t, Result<T, ApiError>>;
+
+/// The threads a request is about: in our database, or at the server of the agent that keeps them. `caller`: `None`
+/// where the id alone is the capability (D4).
+pub trait Threads {
+    /// Whether a list goes on by cursors, too.
+    fn has_cursors(&self) -> bool;
+
+    /// A page of an owner's threads, and what a search found in their messages.
+    fn list<'t>(&'t self, request: &'t ThreadListRequest) -> Told<'t, FoundPage>;
+
+    /// Creates a thread, or finds the owner's thread of this id as it is.
+    fn create<'t>(
+        &'t self,
+        owner: &'t ResourceId,
+        id: &'t ThreadId,
+        new: &'t NewThread,
+    ) -> Told<'t, Lookup<Thread>>;
+
+    /// A thread.
+    fn read<'t>(&'t self, id: &'t ThreadId, caller: Option<&'t ResourceId>)
+    -> Told<'t, Lookup<ThreadDetail>>;
+
+    /// Changes a thread.
+    fn update<'t>(
+        &'t self,
+        id: &'t ThreadId,
+        caller: Option<&'t ResourceId>,
+        patch: &'t ThreadPatch,
+    ) -> Told<'t, Lookup<Thread>>;
+
+    /// Deletes a thread with all that belongs to it.
+    fn delete<'t>(&'t self, id: &'t ThreadId, caller: Option<&'t ResourceId>) -> Told<'t, Lookup<()>>;
+
+    /// A page of a thread's messages.
+    fn messages<'t>(
+        &'t self,
+        request: &'t MessageListRequest,
+        caller: Option<&'t ResourceId>,
+    ) -> Told<'t, Lookup<Page<Value>>>;
+
+    /// All of a thread that was found.
+    fn export<'t>(&'t self, thread: &'t Thread) -> Told<'t, Answer>;
+}
+
+/// A page of threads, and the words around what was found in one.
+pub type FoundPage = (Page<Thread>, HashMap<ThreadId, String>);
 
 impl Call<'_> {
     /// `GET /threads`
     pub async fn list_threads(&self, principal: Option<Principal>) -> Result<Answer, ApiError> {
-        if let Some(keeper) = self.keeper()? {
-            return self.list_kept_threads(&keeper, principal).await;
-        }
-        let store = self.store()?;
+        let threads = self.threads()?;
         let caller = self.caller(principal, ClientResource::Absent)?;
         let owner = caller.list_owner()?;
         let request = self
             .query
             .thread_list(owner.cloned().unwrap_or_else(|| ResourceId::new("")))?;
-        let shape = self.config.list_shape;
-        if owner.is_none() {
-            return Ok(Answer::json(reply::thread_list(&Page::empty(), &request, shape)));
+        if let PageStart::Cursor(_) = request.start
+            && !threads.has_cursors()
+        {
+            return Err(ApiError::invalid_query(vec![Issue {
+                pointer: "/cursor".to_owned(),
+                message: "must be left out: the server that keeps these threads has pages only".to_owned(),
+            }]));
         }
-        let hits = self.hits(&request).await;
-        let found = store
-            .search_threads(&request, &hits)
-            .await
-            .map_err(|error| match error {
-                ThreadListError::BadCursor => ApiError::invalid_query(vec![Issue {
-                    pointer: "/cursor".to_owned(),
-                    message: "must be the nextCursor of this list".to_owned(),
-                }]),
-                ThreadListError::Store(error) => self.store_error(&error),
-            })?;
-        let snippets = self.snippets(&request, &found).await;
-        Ok(Answer::json(reply::found_thread_list(
-            &found.page,
+        let (page, snippets) = match owner {
+            Some(_) => threads.list(&request).await?,
+            None => (Page::empty(), HashMap::new()),
+        };
+        Ok(Answer::json(reply::thread_list(
+            &page,
             &request,
-            shape,
+            self.config.list_shape,
             &snippets,
         )))
     }
 
-    /// What the index finds; without it a search looks at titles only.
-    async fn hits(&self, request: &ThreadListRequest) -> Vec<SearchHit> {
-        let (Some(search), Some(index)) = (&request.search, self.search_index()) else {
-            return Vec::new();
-        };
-        let hits = index.find(&request.owner, search).await;
-        hits.unwrap_or_else(|error| {
-            self.index_failed(&error);
-            Vec::new()
-        })
-    }
-
-    async fn snippets(&self, request: &ThreadListRequest, found: &FoundThreads) -> HashMap<ThreadId, String> {
-        let (Some(search), Some(index)) = (&request.search, self.search_index()) else {
-            return HashMap::new();
-        };
-        let rows: Vec<u64> = found.hits.values().copied().collect();
-        let mut snippets = index.snippets(search, &rows).await.unwrap_or_else(|error| {
-            self.index_failed(&error);
-            HashMap::new()
-        });
-        let of_threads = found.hits.iter();
-        of_threads
-            .filter_map(|(thread, row)| Some((thread.clone(), snippets.remove(row)?)))
-            .collect()
-    }
-
-    fn search_index(&self) -> Option<SearchIndex<D1>> {
-        env::search(self.env).map(SearchIndex::new)
-    }
-
-    /// The index is a convenience: an answer without it is still right.
-    fn index_failed(&self, error: &StoreError) {
-        self.log
-            .line(Level::Warn, "search_index_failed", &[("error", error)]);
-    }
-
     /// `POST /threads`
     pub async fn create_thread(&self, principal: Option<Principal>) -> Result<Answer, ApiError> {
-        if let Some(keeper) = self.keeper()? {
-            return self.create_kept_thread(&keeper, principal).await;
-        }
-        let store = self.store()?;
+        let threads = self.threads()?;
         let (new, in_body) = new_thread(&self.body(THREAD_BODY_MAX_BYTES).await?)?;
         let caller = self.caller(principal, in_body)?;
-        let owner = caller.new_thread_owner()?;
-        let id = new
-            .id
-            .clone()
-            .unwrap_or_else(|| ThreadId::new(RandomIds.message_id().as_str()));
-        let (incarnation, now_ms) = (RandomIds.token(), PlatformClock.now_ms());
-        let thread = store.create_thread(owner, &id, &new, &incarnation, now_ms).await;
-        Ok(Answer::json(reply::thread(&self.found(thread)?, &[])))
+        let fresh = || ThreadId::new(RandomIds.message_id().as_str());
+        let id = new.id.clone().unwrap_or_else(fresh);
+        let created = threads.create(caller.new_thread_owner()?, &id, &new).await?;
+        Ok(Answer::json(reply::thread(&found(created)?, &[])))
     }
 
     /// `GET /threads/:threadId`
     pub async fn read_thread(&self, principal: Option<Principal>, id: ThreadId) -> Result<Answer, ApiError> {
-        if let Some(keeper) = self.keeper()? {
-            return self.read_kept_thread(&keeper, principal, &id).await;
-        }
-        let store = self.store()?;
-        let caller = self.caller(principal, ClientResource::Absent)?;
-        let detail = self.found(store.thread(&id, caller.owner(), PlatformClock.now_ms()).await)?;
+        let (threads, caller) = self.threads_and_caller(principal)?;
+        let detail = found(threads.read(&id, caller.owner()).await?)?;
         Ok(Answer::json(reply::thread(&detail.thread, &detail.active_runs)))
     }
 
@@ -141,16 +133,11 @@ impl Call<'_> {
         principal: Option<Principal>,
         id: ThreadId,
     ) -> Result<Answer, ApiError> {
-        if let Some(keeper) = self.keeper()? {
-            return self.update_kept_thread(&keeper, principal, &id).await;
-        }
-        let store = self.store()?;
+        let threads = self.threads()?;
         let (patch, in_body) = thread_patch(&self.body(THREAD_BODY_MAX_BYTES).await?)?;
         let caller = self.caller(principal, in_body)?;
-        let thread = store
-            .patch_thread(&id, caller.owner(), &patch, PlatformClock.now_ms())
-            .await;
-        Ok(Answer::json(reply::thread(&self.found(thread)?, &[])))
+        let updated = threads.update(&id, caller.owner(), &patch).await?;
+        Ok(Answer::json(reply::thread(&found(updated)?, &[])))
     }
 
     /// `DELETE /threads/:threadId`
@@ -159,25 +146,8 @@ impl Call<'_> {
         principal: Option<Principal>,
         id: ThreadId,
     ) -> Result<Answer, ApiError> {
-        if let Some(keeper) = self.keeper()? {
-            return self.delete_kept_thread(&keeper, principal, &id).await;
-        }
-        let store = self.store()?;
-        let caller = self.caller(principal, ClientResource::Absent)?;
-        self.found(
-            store
-                .delete_thread(&id, caller.owner(), PlatformClock.now_ms())
-                .await,
-        )?;
-        if let Some(index) = self.search_index()
-            && let Err(error) = index.forget_thread(&id).await
-        {
-            self.index_failed(&error);
-        }
-        if let Err(error) = self.drop_attachments(&store).await {
-            self.log
-                .line(Level::Warn, "attachments_not_dropped", &[("error", &error)]);
-        }
+        let (threads, caller) = self.threads_and_caller(principal)?;
+        found(threads.delete(&id, caller.owner()).await?)?;
         Ok(Answer::json(reply::thread_deleted()))
     }
 
@@ -187,47 +157,21 @@ impl Call<'_> {
         principal: Option<Principal>,
         id: ThreadId,
     ) -> Result<Answer, ApiError> {
-        if let Some(keeper) = self.keeper()? {
-            return self.list_kept_messages(&keeper, principal, id).await;
-        }
-        let store = self.store()?;
-        let caller = self.caller(principal, ClientResource::Absent)?;
+        let (threads, caller) = self.threads_and_caller(principal)?;
         let request = self.query.message_list(id, self.config.message_form)?;
-        let page = self.found(store.messages(&request, caller.owner()).await)?;
+        let page = found(threads.messages(&request, caller.owner()).await?)?;
         Ok(Answer::json(reply::message_list(&page, &request)))
     }
 
-    /// `GET /threads/:threadId/export`: read and sent in parts, so that a thread of any size fits the memory.
+    /// `GET /threads/:threadId/export`
     pub async fn export_thread(
         &self,
         principal: Option<Principal>,
         id: ThreadId,
     ) -> Result<Answer, ApiError> {
-        if let Some(keeper) = self.keeper()? {
-            return self.export_kept_thread(&keeper, principal, &id).await;
-        }
-        let store = self.store()?;
-        let caller = self.caller(principal, ClientResource::Absent)?;
-        let with_superseded = self.query.thread_export()?;
-        let detail = self.found(store.thread(&id, caller.owner(), PlatformClock.now_ms()).await)?;
-        let start = reply::thread_export_start(&detail.thread);
-        // What fails before the first part is an HTTP error, later a broken connection.
-        let first = store.thread_part(&id, 0, with_superseded).await;
-        let first = first.map_err(|error| self.store_error(&error))?;
-        let (writer, body) = pipe().map_err(|thrown| {
-            let error = describe(&thrown);
-            self.log
-                .line(Level::Error, "answer_not_written", &[("error", &error)]);
-            ApiError::internal()
-        })?;
-        let export = Export {
-            store,
-            id,
-            with_superseded,
-            writer,
-        };
-        spawn_local(async move { export.send(start, first).await });
-        Ok(Answer::json_stream(body))
+        let (threads, caller) = self.threads_and_caller(principal)?;
+        let detail = found(threads.read(&id, caller.owner()).await?)?;
+        threads.export(&detail.thread).await
     }
 
     /// `POST /owners/:resourceId/erase`
@@ -285,70 +229,30 @@ impl Call<'_> {
         Ok(is_complete)
     }
 
-    /// Deletes from the bucket what no message refers to any more; what is too much for one request goes with the next.
-    async fn drop_attachments(&self, store: &Store<D1, Option<R2>>) -> Result<Purge, StoreError> {
-        let mut purge = Purge::Incomplete;
-        for _ in 0..ERASURE_MAX_BATCHES {
-            purge = store.drop_attachments(PlatformClock.now_ms()).await?;
-            if purge == Purge::Complete {
-                break;
-            }
-        }
-        Ok(purge)
-    }
-
     fn store(&self) -> Result<Store<D1, Option<R2>>, ApiError> {
         env::store(self.env).ok_or_else(ApiError::persistence_not_configured)
     }
 
-    fn found<T>(&self, lookup: Result<Lookup<T>, StoreError>) -> Result<T, ApiError> {
-        match lookup.map_err(|error| self.store_error(&error))? {
-            Lookup::Found(value) => Ok(value),
-            Lookup::Foreign => Err(ApiError::forbidden()),
-            Lookup::Unknown => Err(ApiError::thread_not_found()),
+    fn threads_and_caller(
+        &self,
+        principal: Option<Principal>,
+    ) -> Result<(Box<dyn Threads + '_>, Caller), ApiError> {
+        Ok((self.threads()?, self.caller(principal, ClientResource::Absent)?))
+    }
+
+    fn threads(&self) -> Result<Box<dyn Threads + '_>, ApiError> {
+        if let Some(kept) = self.kept_threads()? {
+            return Ok(Box::new(kept));
         }
+        let store = self.store()?;
+        Ok(Box::new(StoredThreads { call: self, store }))
     }
 }
 
-/// A thread on its way to a client, as fast as the client reads.
-struct Export {
-    store: Store<D1, Option<R2>>,
-    id: ThreadId,
-    with_superseded: bool,
-    writer: WritableStreamDefaultWriter,
-}
-
-impl Export {
-    /// Sends what the body starts with, the first part and those that follow; a part that cannot be read breaks the
-    /// connection.
-    async fn send(&self, start: String, first: ThreadPart) {
-        let (mut text, mut part, mut is_first) = (start, first, true);
-        while !part.messages.is_empty() {
-            text.push_str(&reply::thread_export_part(&part.messages, is_first));
-            if !self.write(&text).await {
-                return;
-            }
-            let next = self
-                .store
-                .thread_part(&self.id, part.next_place, self.with_superseded);
-            part = match next.await {
-                Ok(next) => next,
-                Err(error) => {
-                    let reason = js_sys::Error::new(&error.to_string());
-                    return ignore(self.writer.abort_with_reason(&reason));
-                }
-            };
-            (text, is_first) = (String::new(), false);
-        }
-        text.push_str(reply::THREAD_EXPORT_END);
-        if self.write(&text).await {
-            ignore(self.writer.close());
-        }
-    }
-
-    /// Whether the client still reads.
-    async fn write(&self, text: &str) -> bool {
-        let written = self.writer.write_with_chunk(&Uint8Array::from(text.as_bytes()));
-        JsFuture::from(written).await.is_ok()
+fn found<T>(lookup: Lookup<T>) -> Result<T, ApiError> {
+    match lookup {
+        Lookup::Found(value) => Ok(value),
+        Lookup::Foreign => Err(ApiError::forbidden()),
+        Lookup::Unknown => Err(ApiError::thread_not_found()),
     }
 }

@@ -228,13 +228,13 @@ fn every_answer_about_threads_is_described() {
         ..thread()
     };
     let snippets = HashMap::from([(ThreadId::new("t"), "so".to_owned())]);
-    let found = parsed(&reply::found_thread_list(
-        &page,
+    let found = parsed(&reply::thread_list(&page, &request, ListShape::Object, &snippets));
+    let last = parsed(&reply::thread_list(
+        &Page::empty(),
         &request,
         ListShape::Object,
-        &snippets,
+        &HashMap::new(),
     ));
-    let last = parsed(&reply::thread_list(&Page::empty(), &request, ListShape::Object));
     let threads = [
         found["threads"][0].clone(),
         parsed(&reply::thread(&untitled, &[])),
