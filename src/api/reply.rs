@@ -259,10 +259,13 @@ mod tests {
         );
         let by_cursor = request(100, PageStart::Cursor("c".to_owned()));
         assert_eq!(
-            thread_list(&Page::empty(), &by_cursor, ListShape::Object),
+            thread_list(&Page::empty(), &by_cursor, ListShape::Object, &HashMap::new()),
             r#"{"threads":[],"total":0,"page":0,"perPage":100,"hasMore":false}"#
         );
-        assert_eq!(thread_list(&Page::empty(), &by_cursor, ListShape::Array), "[]");
+        assert_eq!(
+            thread_list(&Page::empty(), &by_cursor, ListShape::Array, &HashMap::new()),
+            "[]"
+        );
     }
 
     #[test]

@@ -37,19 +37,28 @@ impl Attachments for R2 {
         done(self.put_object(key, value)).await.map(|_| ())
     }
 
-    async fn get(&self, key: &str) -> Result<Option<String>, AttachmentError> {
-        let object = done(self.get_object(key)).await?;
-        if object.is_null() {
-            return Ok(None);
-        }
-        let text = done(object.unchecked_into::<Object>().text()).await?;
-        Ok(text.as_string())
+    async fn get(&self, keys: &[String]) -> Result<Vec<Option<String>>, AttachmentError> {
+        let objects = all(keys.iter().map(|key| self.get_object(key))).await?;
+        let texts = all(objects.iter().map(|object| {
+            if object.is_null() {
+                return Ok(Promise::resolve(&object));
+            }
+            object.unchecked_into::<Object>().text()
+        }));
+        Ok(texts.await?.iter().map(|text| text.as_string()).collect())
     }
 
     async fn delete(&self, keys: &[String]) -> Result<(), AttachmentError> {
         let keys: Array = keys.iter().map(|key| JsString::from(key.as_str())).collect();
         done(self.delete_objects(&keys)).await.map(|_| ())
     }
+}
+
+/// What all of them come to.
+async fn all(begun: impl Iterator<Item = Result<Promise, JsValue>>) -> Result<Array, AttachmentError> {
+    let begun = begun.collect::<Result<Array, _>>();
+    let ended = done(begun.map(|begun| Promise::all(&begun))).await?;
+    Ok(ended.unchecked_into())
 }
 
 async fn done(begun: Result<Promise, JsValue>) -> Result<JsValue, AttachmentError> {

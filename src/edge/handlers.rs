@@ -60,16 +60,18 @@ impl Call<'_> {
     pub async fn answer(&self, route: Route) -> Result<Answer, ApiError> {
         // What the service is may be asked by anybody; everything else needs the credentials the deployment wants. What
         // comes over a socket is checked when it comes.
-        if route == Route::DescribeService {
+        if let Route::DescribeService = route {
             return Ok(self.describe_service());
         }
-        if route == Route::DescribeApi {
+        if let Route::DescribeApi = route {
             return self.describe_api();
         }
-        if route == Route::ReadHealth && !self.query.deep_health()? {
+        if let Route::ReadHealth = route
+            && !self.query.deep_health()?
+        {
             return Ok(self.liveness());
         }
-        if route == Route::OpenSocket {
+        if let Route::OpenSocket = route {
             return self.open_socket();
         }
         let principal = self.principal().await?;

@@ -154,21 +154,23 @@ impl Call<'_> {
         Ok(is_complete)
     }
 
-    /// What a server's failure is for the client; its own words are for the log.
     fn of_server<T>(&self, answer: Result<T, Halt>) -> Result<T, ApiError> {
-        answer.map_err(|halt| {
-            let (error, detail) = match &halt {
-                Halt::Upstream(error) => (error.to_string(), detail_of(error)),
-                Halt::Failed(code) => (code.as_str().to_owned(), ""),
-                Halt::Cancelled | Halt::Disconnected => (String::new(), ""),
-            };
-            self.log.line(
-                Level::Warn,
-                "upstream_failed",
-                &[("error", &error), ("detail", &detail)],
-            );
-            refusal(halt.refusal(), &self.config.prefix, &RunId::new(""))
-        })
+        answer.map_err(|halt| self.server_error(halt))
+    }
+
+    /// What a server's failure is for the client; its own words are for the log.
+    fn server_error(&self, halt: Halt) -> ApiError {
+        let (error, detail) = match &halt {
+            Halt::Upstream(error) => (error.to_string(), detail_of(error)),
+            Halt::Failed(code) => (code.as_str().to_owned(), ""),
+            Halt::Cancelled | Halt::Disconnected => (String::new(), ""),
+        };
+        self.log.line(
+            Level::Warn,
+            "upstream_failed",
+            &[("error", &error), ("detail", &detail)],
+        );
+        refusal(halt.refusal(), &self.config.prefix, &RunId::new(""))
     }
 }
 

@@ -7,12 +7,13 @@
 
 use std::future::Future;
 
+use futures::future::LocalBoxFuture;
+
 use super::body::{StoredMessage, chunks, pieces};
 use super::end::SAME_THREAD;
 use super::incoming::{digest, tool_call_id};
 use super::row::Fields;
 use super::{Database, Parameter, PersistentRun, Purge, Statement, Store, StoreError};
-use crate::beside::{Beside, Boxed};
 use crate::protocol::json;
 use crate::protocol::message::Message;
 use crate::protocol::parts;
@@ -39,11 +40,28 @@ pub trait Attachments {
     /// Makes an object.
     fn put(&self, key: &str, value: &str) -> impl Future<Output = Result<(), AttachmentError>>;
 
-    /// Reads an object; `None` when there is none of this key.
-    fn get(&self, key: &str) -> impl Future<Output = Result<Option<String>, AttachmentError>>;
+    /// Reads objects at once, a few; `None` where there is none of a key.
+    fn get(&self, keys: &[String]) -> impl Future<Output = Result<Vec<Option<String>>, AttachmentError>>;
 
     /// Deletes objects, those that are there.
     fn delete(&self, keys: &[String]) -> impl Future<Output = Result<(), AttachmentError>>;
+}
+
+/// The bucket for what is there once for all kinds.
+pub(super) trait AnyBucket {
+    fn read<'b>(
+        &'b self,
+        keys: &'b [String],
+    ) -> LocalBoxFuture<'b, Result<Vec<Option<String>>, AttachmentError>>;
+}
+
+impl<A: Attachments> AnyBucket for A {
+    fn read<'b>(
+        &'b self,
+        keys: &'b [String],
+    ) -> LocalBoxFuture<'b, Result<Vec<Option<String>>, AttachmentError>> {
+        Box::pin(self.get(keys))
+    }
 }
 
 /// The bucket failed; the text is for the log only.
@@ -64,7 +82,7 @@ impl Attachments for NoBucket {
         Err(unbound())
     }
 
-    async fn get(&self, _key: &str) -> Result<Option<String>, AttachmentError> {
+    async fn get(&self, _keys: &[String]) -> Result<Vec<Option<String>>, AttachmentError> {
         Err(unbound())
     }
 
@@ -82,8 +100,8 @@ impl<A: Attachments> Attachments for Option<A> {
         self.as_ref().ok_or_else(unbound)?.put(key, value).await
     }
 
-    async fn get(&self, key: &str) -> Result<Option<String>, AttachmentError> {
-        self.as_ref().ok_or_else(unbound)?.get(key).await
+    async fn get(&self, keys: &[String]) -> Result<Vec<Option<String>>, AttachmentError> {
+        self.as_ref().ok_or_else(unbound)?.get(keys).await
     }
 
     async fn delete(&self, keys: &[String]) -> Result<(), AttachmentError> {
@@ -100,8 +118,8 @@ impl<A: Attachments + ?Sized> Attachments for &A {
         (**self).put(key, value).await
     }
 
-    async fn get(&self, key: &str) -> Result<Option<String>, AttachmentError> {
-        (**self).get(key).await
+    async fn get(&self, keys: &[String]) -> Result<Vec<Option<String>>, AttachmentError> {
+        (**self).get(keys).await
     }
 
     async fn delete(&self, keys: &[String]) -> Result<(), AttachmentError> {
@@ -275,33 +293,33 @@ impl<D: Database, A: Attachments> Store<D, A> {
             Purge::Incomplete
         })
     }
+}
 
-    /// Puts the values back that the bucket holds. One that is gone there is empty: the rest of the thread is readable
-    /// still.
-    pub(super) async fn reattach(&self, messages: &mut [StoredMessage]) -> Result<(), StoreError> {
-        for message in messages {
-            let keys: Vec<String> = match &message.attachments {
-                Some(keys) => read::from_text(keys).map_err(|_| StoreError::Corrupt("attachments"))?,
-                None => continue,
-            };
-            for keys in keys.chunks(READS_MAX) {
-                let reads = keys
-                    .iter()
-                    .map(|key| -> Boxed<'_, _> { Box::pin(self.attachments.get(key)) });
-                let values = Beside::new(READS_MAX, reads.collect()).all().await;
-                for (key, value) in keys.iter().zip(values) {
-                    let (key, value) = (
-                        json::text(&json!(key)),
-                        json::text(&json!(value?.unwrap_or_default())),
-                    );
-                    if let Some((before, after)) = parts::split_once(&message.body, &key) {
-                        message.body = [before, &value, after].concat();
-                    }
+/// Puts the values back that the bucket holds. One that is gone there is empty: the rest of the thread is readable
+/// still.
+pub(super) async fn reattach(
+    bucket: &dyn AnyBucket,
+    messages: &mut [StoredMessage],
+) -> Result<(), StoreError> {
+    for message in messages {
+        let keys: Vec<String> = match &message.attachments {
+            Some(keys) => read::from_text(keys).map_err(|_| StoreError::Corrupt("attachments"))?,
+            None => continue,
+        };
+        for keys in keys.chunks(READS_MAX) {
+            let values = bucket.read(keys).await?;
+            for (key, value) in keys.iter().zip(values) {
+                let (key, value) = (
+                    json::text(&json!(key)),
+                    json::text(&json!(value.unwrap_or_default())),
+                );
+                if let Some((before, after)) = parts::split_once(&message.body, &key) {
+                    message.body = [before, &value, after].concat();
                 }
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// The batch that cuts a row down to its keys, if it is still the message that was moved; otherwise the objects are due.

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::attachments::reattach;
 use super::row::Fields;
-use super::{Attachments, Database, Row, Statement, Store, StoreError};
+use super::{AnyDatabase, Attachments, Database, Row, Statement, Store, StoreError};
 use crate::protocol::json;
 use crate::protocol::read;
 use crate::protocol::tree::json;
@@ -36,6 +37,10 @@ pub(super) fn pieces(body: &str) -> Vec<&str> {
 
 /// Joins JSON rows to as few JSON arrays as fit a parameter each.
 pub(super) fn chunks(rows: impl IntoIterator<Item = String>) -> Vec<String> {
+    joined(&mut rows.into_iter())
+}
+
+fn joined(rows: &mut dyn Iterator<Item = String>) -> Vec<String> {
     let mut chunks: Vec<String> = Vec::new();
     for row in rows {
         match chunks.last_mut() {
@@ -83,75 +88,82 @@ impl<D: Database, A: Attachments> Store<D, A> {
         thread_id: &str,
         rows: &[Row],
     ) -> Result<Vec<StoredMessage>, StoreError> {
-        let mut messages = self.without_attachments(thread_id, rows).await?;
-        self.reattach(&mut messages).await?;
+        let mut messages = read_messages(&self.database, thread_id, rows).await?;
+        reattach(&self.attachments, &mut messages).await?;
         Ok(messages)
     }
 
     /// Reads them with keys in the place of values that are in the bucket.
-    ///
-    /// Only a body that is in pieces costs a second batch: reading the pieces in the first one would read every row of
-    /// the page twice, for messages that hardly anyone has.
     pub(super) async fn without_attachments(
         &self,
         thread_id: &str,
         rows: &[Row],
     ) -> Result<Vec<StoredMessage>, StoreError> {
-        let mut messages = Vec::with_capacity(rows.len());
-        let mut piece_counts: HashMap<String, u64> = HashMap::new();
-        for row in rows {
-            let fields = Fields(row);
-            let message = StoredMessage {
-                id: fields.text("id")?.to_owned(),
-                role: fields.text("role")?.to_owned(),
-                place: fields.integer("place")?,
-                created_at_ms: fields.integer("created_at_ms")?,
-                open_calls: read::from_text(fields.text("open_calls")?)
-                    .map_err(|_| StoreError::Corrupt("open_calls"))?,
-                attachments: fields.optional_text("attachments")?.map(str::to_owned),
-                body: fields.text("body")?.to_owned(),
-            };
-            let more = fields.integer("more_pieces")?;
-            if more > 0 {
-                piece_counts.insert(message.id.clone(), more);
-            }
-            messages.push(message);
-        }
-        if !piece_counts.is_empty() {
-            let mut continuations = self.continuations(thread_id, &piece_counts).await?;
-            for message in &mut messages {
-                if let Some(rest) = continuations.remove(&message.id) {
-                    message.body.push_str(&rest);
-                }
-            }
-        }
-        Ok(messages)
+        read_messages(&self.database, thread_id, rows).await
     }
+}
 
-    async fn continuations(
-        &self,
-        thread_id: &str,
-        piece_counts: &HashMap<String, u64>,
-    ) -> Result<HashMap<String, String>, StoreError> {
-        let wanted = chunks(
-            piece_counts
-                .iter()
-                .map(|(id, count)| json::text(&json!([id, count]))),
-        );
-        let statements = wanted
-            .into_iter()
-            .map(|ids| Statement::new(PIECES, vec![thread_id.into(), ids.into()]));
-        let mut continuations: HashMap<String, String> = HashMap::new();
-        for row in self.database.batch(statements.collect()).await?.iter().flatten() {
-            let fields = Fields(row);
-            let text = fields.text("text")?;
-            continuations
-                .entry(fields.text("message_id")?.to_owned())
-                .or_default()
-                .push_str(text);
+/// Only a body that is in pieces costs a second batch: reading the pieces in the first one would read every row of the
+/// page twice, for messages that hardly anyone has.
+async fn read_messages(
+    database: &dyn AnyDatabase,
+    thread_id: &str,
+    rows: &[Row],
+) -> Result<Vec<StoredMessage>, StoreError> {
+    let mut messages = Vec::with_capacity(rows.len());
+    let mut piece_counts: HashMap<String, u64> = HashMap::new();
+    for row in rows {
+        let fields = Fields(row);
+        let message = StoredMessage {
+            id: fields.text("id")?.to_owned(),
+            role: fields.text("role")?.to_owned(),
+            place: fields.integer("place")?,
+            created_at_ms: fields.integer("created_at_ms")?,
+            open_calls: read::from_text(fields.text("open_calls")?)
+                .map_err(|_| StoreError::Corrupt("open_calls"))?,
+            attachments: fields.optional_text("attachments")?.map(str::to_owned),
+            body: fields.text("body")?.to_owned(),
+        };
+        let more = fields.integer("more_pieces")?;
+        if more > 0 {
+            piece_counts.insert(message.id.clone(), more);
         }
-        Ok(continuations)
+        messages.push(message);
     }
+    if !piece_counts.is_empty() {
+        let mut continuations = continuations(database, thread_id, &piece_counts).await?;
+        for message in &mut messages {
+            if let Some(rest) = continuations.remove(&message.id) {
+                message.body.push_str(&rest);
+            }
+        }
+    }
+    Ok(messages)
+}
+
+async fn continuations(
+    database: &dyn AnyDatabase,
+    thread_id: &str,
+    piece_counts: &HashMap<String, u64>,
+) -> Result<HashMap<String, String>, StoreError> {
+    let wanted = chunks(
+        piece_counts
+            .iter()
+            .map(|(id, count)| json::text(&json!([id, count]))),
+    );
+    let statements = wanted
+        .into_iter()
+        .map(|ids| Statement::new(PIECES, vec![thread_id.into(), ids.into()]));
+    let mut continuations: HashMap<String, String> = HashMap::new();
+    for row in database.run(statements.collect()).await?.iter().flatten() {
+        let fields = Fields(row);
+        let text = fields.text("text")?;
+        continuations
+            .entry(fields.text("message_id")?.to_owned())
+            .or_default()
+            .push_str(text);
+    }
+    Ok(continuations)
 }
 
 /// A replaced body may leave pieces of a longer one behind: the count says which are alive.

@@ -40,6 +40,7 @@ pub use threads::{FoundThreads, ThreadDetail, ThreadListError};
 use std::borrow::Cow;
 use std::future::Future;
 
+use futures::future::LocalBoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -53,6 +54,17 @@ pub trait Database {
     /// Runs the statements in order in one transaction and gives each statement's rows.
     fn batch(&self, statements: Vec<Statement>)
     -> impl Future<Output = Result<Vec<Vec<Row>>, DatabaseError>>;
+}
+
+/// The port for what is there once for all kinds of databases.
+trait AnyDatabase {
+    fn run(&self, statements: Vec<Statement>) -> LocalBoxFuture<'_, Result<Vec<Vec<Row>>, DatabaseError>>;
+}
+
+impl<D: Database> AnyDatabase for D {
+    fn run(&self, statements: Vec<Statement>) -> LocalBoxFuture<'_, Result<Vec<Vec<Row>>, DatabaseError>> {
+        Box::pin(self.batch(statements))
+    }
 }
 
 impl<D: Database + ?Sized> Database for &D {

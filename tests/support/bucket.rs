@@ -69,9 +69,10 @@ impl Attachments for Bucket {
         Ok(())
     }
 
-    async fn get(&self, key: &str) -> Result<Option<String>, AttachmentError> {
+    async fn get(&self, keys: &[String]) -> Result<Vec<Option<String>>, AttachmentError> {
         self.reach()?;
-        Ok(self.0.objects.borrow().get(key).cloned())
+        let objects = self.0.objects.borrow();
+        Ok(keys.iter().map(|key| objects.get(key).cloned()).collect())
     }
 
     async fn delete(&self, keys: &[String]) -> Result<(), AttachmentError> {
