@@ -42,7 +42,7 @@ pub enum AllowedOrigin {
 
 /// An entry that is no origin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{entry:?} is not an origin like https://app.example.com or https://*.example.com")]
+#[error("`{entry}` is not an origin like https://app.example.com or https://*.example.com")]
 pub struct OriginFault {
     /// The entry.
     pub entry: String,

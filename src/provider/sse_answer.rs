@@ -11,7 +11,7 @@ use crate::protocol::json_cursor::{CursorFault, JsonCursor};
 pub const NOT_A_PAYLOAD: ProviderError = ProviderError::Malformed("an event is not of this wire format");
 
 /// What an answer's payloads said so far.
-pub trait SseAnswer: std::fmt::Debug {
+pub trait SseAnswer {
     /// Takes the `data` of one event; never blank, never `[DONE]`, which is no payload on any of these wire formats
     /// (B020) but may be a mark, see [`Self::take_done`]. The type is read from the payload: proxies drop the event name.
     ///
@@ -38,7 +38,6 @@ pub trait SseAnswer: std::fmt::Debug {
 }
 
 /// Reads one answer.
-#[derive(Debug)]
 pub struct SseAnswerDecoder {
     form: Form,
     sse: SseDecoder,
