@@ -67,13 +67,14 @@ impl Databases {
         };
         let found = block_on(Store::new(&self.main).search_threads(&request, &hits)).unwrap();
         assert_eq!(found.page.total, u64::try_from(found.page.items.len()).unwrap());
-        let rows: Vec<u64> = found.hits.values().copied().collect();
-        let mut snippets = block_on(index.snippets(search, &rows)).unwrap();
+        let rows: Vec<u64> = found.hits.iter().map(|(_, row)| *row).collect();
+        let snippets = block_on(index.snippets(search, &rows)).unwrap();
         let threads = found.page.items.iter();
         threads
             .map(|thread| {
-                let row = found.hits.get(&thread.id);
-                (thread.id.to_string(), row.and_then(|row| snippets.remove(row)))
+                let hit = found.hits.iter().find(|(id, _)| *id == thread.id);
+                let snippet = hit.and_then(|(_, hit)| snippets.iter().find(|(row, _)| row == hit));
+                (thread.id.to_string(), snippet.map(|(_, text)| text.clone()))
             })
             .collect()
     }

@@ -1,7 +1,5 @@
 //! Bodies of successful answers, each one compact JSON.
 
-use std::collections::HashMap;
-
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -54,11 +52,11 @@ pub fn thread_list(
     page: &Page<Thread>,
     request: &ThreadListRequest,
     shape: ListShape,
-    snippets: &HashMap<ThreadId, String>,
+    snippets: &[(ThreadId, String)],
 ) -> String {
     let thread = |thread: &Thread| {
         let mut members = thread_members(thread);
-        if let Some(snippet) = snippets.get(&thread.id) {
+        if let Some((_, snippet)) = snippets.iter().find(|(id, _)| *id == thread.id) {
             members.insert("snippet".to_owned(), json!(snippet));
         }
         Value::Object(members)
@@ -248,22 +246,22 @@ mod tests {
         };
         let asked = request(10, PageStart::Offset(20));
         assert_eq!(
-            thread_list(&page, &asked, ListShape::Object, &HashMap::new()),
+            thread_list(&page, &asked, ListShape::Object, &[]),
             format!(
                 r#"{{"threads":[{PLAN}],"total":31,"page":2,"perPage":10,"hasMore":true,"nextCursor":"c"}}"#
             )
         );
         assert_eq!(
-            thread_list(&page, &asked, ListShape::Array, &HashMap::new()),
+            thread_list(&page, &asked, ListShape::Array, &[]),
             format!("[{PLAN}]")
         );
         let by_cursor = request(100, PageStart::Cursor("c".to_owned()));
         assert_eq!(
-            thread_list(&Page::empty(), &by_cursor, ListShape::Object, &HashMap::new()),
+            thread_list(&Page::empty(), &by_cursor, ListShape::Object, &[]),
             r#"{"threads":[],"total":0,"page":0,"perPage":100,"hasMore":false}"#
         );
         assert_eq!(
-            thread_list(&Page::empty(), &by_cursor, ListShape::Array, &HashMap::new()),
+            thread_list(&Page::empty(), &by_cursor, ListShape::Array, &[]),
             "[]"
         );
     }

@@ -1,6 +1,5 @@
 //! The threads that the Mastra server of an agent keeps.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use serde_json::Value;
@@ -47,7 +46,7 @@ impl Threads for Keeper<'_> {
     fn list<'t>(&'t self, request: &'t ThreadListRequest) -> Told<'t, FoundPage> {
         Box::pin(async move {
             let page = self.call.of_server(self.threads().list(request).await)?;
-            Ok((page, HashMap::new()))
+            Ok((page, Vec::new()))
         })
     }
 

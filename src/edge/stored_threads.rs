@@ -1,7 +1,5 @@
 //! The threads that are in our database.
 
-use std::collections::HashMap;
-
 use js_sys::Uint8Array;
 use serde_json::Value;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
@@ -170,19 +168,22 @@ impl Call<'_> {
         })
     }
 
-    async fn snippets(&self, request: &ThreadListRequest, found: &FoundThreads) -> HashMap<ThreadId, String> {
+    async fn snippets(&self, request: &ThreadListRequest, found: &FoundThreads) -> Vec<(ThreadId, String)> {
         let (Some(search), Some(index)) = (&request.search, self.search_index()) else {
-            return HashMap::new();
+            return Vec::new();
         };
-        let rows: Vec<u64> = found.hits.values().copied().collect();
-        let mut snippets = index.snippets(search, &rows).await.unwrap_or_else(|error| {
+        let rows: Vec<u64> = found.hits.iter().map(|(_, row)| *row).collect();
+        let snippets = index.snippets(search, &rows).await.unwrap_or_else(|error| {
             self.index_failed(&error);
-            HashMap::new()
+            Vec::new()
         });
-        let of_threads = found.hits.iter();
+        let mut of_threads = Vec::new();
+        for (thread, hit) in &found.hits {
+            if let Some((_, snippet)) = snippets.iter().find(|(row, _)| row == hit) {
+                of_threads.push((thread.clone(), snippet.clone()));
+            }
+        }
         of_threads
-            .filter_map(|(thread, row)| Some((thread.clone(), snippets.remove(row)?)))
-            .collect()
     }
 
     /// The search index, if there is one.

@@ -1,6 +1,5 @@
 //! Handlers of the thread routes, wherever the threads are.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use futures::future::LocalBoxFuture;
@@ -78,7 +77,7 @@ pub trait Threads {
 }
 
 /// A page of threads, and the words around what was found in one.
-pub type FoundPage = (Page<Thread>, HashMap<ThreadId, String>);
+pub type FoundPage = (Page<Thread>, Vec<(ThreadId, String)>);
 
 impl Call<'_> {
     /// `GET /threads`
@@ -99,7 +98,7 @@ impl Call<'_> {
         }
         let (page, snippets) = match owner {
             Some(_) => threads.list(&request).await?,
-            None => (Page::empty(), HashMap::new()),
+            None => (Page::empty(), Vec::new()),
         };
         Ok(Answer::json(reply::thread_list(
             &page,

@@ -210,8 +210,13 @@ fn persistent_run(
             None => message,
         });
     }
-    let answered: HashSet<&ToolCallId> = model_input.iter().filter_map(tool_call_id).collect();
-    open_calls.retain(|call| !answered.contains(call));
+    // Hardly any is open: looking through all messages for each costs less than a set of their calls.
+    open_calls.retain(|call| {
+        !model_input
+            .iter()
+            .filter_map(tool_call_id)
+            .any(|answered| answered == call)
+    });
     let user_message_id = model_input.iter().rev().find_map(user_message_id);
     Ok(PersistentRun {
         run_id: begin.run_id,

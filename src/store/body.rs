@@ -1,7 +1,5 @@
 //! Message bodies in rows: cut into pieces on the way in, put together on the way out.
 
-use std::collections::HashMap;
-
 use super::attachments::reattach;
 use super::row::Fields;
 use super::{AnyDatabase, Attachments, Database, Row, Statement, Store, StoreError};
@@ -111,7 +109,7 @@ async fn read_messages(
     rows: &[Row],
 ) -> Result<Vec<StoredMessage>, StoreError> {
     let mut messages = Vec::with_capacity(rows.len());
-    let mut piece_counts: HashMap<String, u64> = HashMap::new();
+    let mut piece_counts: Vec<(String, u64)> = Vec::new();
     for row in rows {
         let fields = Fields(row);
         let message = StoredMessage {
@@ -125,45 +123,30 @@ async fn read_messages(
             body: fields.text("body")?.to_owned(),
         };
         let more = fields.integer("more_pieces")?;
-        if more > 0 {
-            piece_counts.insert(message.id.clone(), more);
+        if more > 0 && piece_counts.iter().all(|(id, _)| *id != message.id) {
+            piece_counts.push((message.id.clone(), more));
         }
         messages.push(message);
     }
-    if !piece_counts.is_empty() {
-        let mut continuations = continuations(database, thread_id, &piece_counts).await?;
-        for message in &mut messages {
-            if let Some(rest) = continuations.remove(&message.id) {
-                message.body.push_str(&rest);
-            }
-        }
-    }
-    Ok(messages)
-}
-
-async fn continuations(
-    database: &dyn AnyDatabase,
-    thread_id: &str,
-    piece_counts: &HashMap<String, u64>,
-) -> Result<HashMap<String, String>, StoreError> {
     let wanted = chunks(
         piece_counts
             .iter()
             .map(|(id, count)| json::text(&json!([id, count]))),
     );
-    let statements = wanted
+    let statements: Vec<Statement> = wanted
         .into_iter()
-        .map(|ids| Statement::new(PIECES, vec![thread_id.into(), ids.into()]));
-    let mut continuations: HashMap<String, String> = HashMap::new();
-    for row in database.run(statements.collect()).await?.iter().flatten() {
-        let fields = Fields(row);
-        let text = fields.text("text")?;
-        continuations
-            .entry(fields.text("message_id")?.to_owned())
-            .or_default()
-            .push_str(text);
+        .map(|ids| Statement::new(PIECES, vec![thread_id.into(), ids.into()]))
+        .collect();
+    if statements.is_empty() {
+        return Ok(messages);
     }
-    Ok(continuations)
+    for row in database.run(statements).await?.iter().flatten() {
+        let (id, text) = (Fields(row).text("message_id")?, Fields(row).text("text")?);
+        if let Some(message) = messages.iter_mut().find(|message| message.id == id) {
+            message.body.push_str(text);
+        }
+    }
+    Ok(messages)
 }
 
 /// A replaced body may leave pieces of a longer one behind: the count says which are alive.

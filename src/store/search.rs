@@ -3,7 +3,6 @@
 //! It only proposes: [`Store::search_threads`] takes a hit for what the main database still shows. So a row that was
 //! left behind is harmless, and the whole index can be built anew (`scripts/reindex.mjs` writes the same rows).
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -111,9 +110,9 @@ WHERE message_text MATCH ?1 AND resource_id = +?2 ORDER BY rowid DESC LIMIT {HIT
     ///
     /// # Errors
     /// [`StoreError`]
-    pub async fn snippets(&self, search: &str, rows: &[u64]) -> Result<HashMap<u64, String>, StoreError> {
+    pub async fn snippets(&self, search: &str, rows: &[u64]) -> Result<Vec<(u64, String)>, StoreError> {
         let Some(words) = words_expression(search).filter(|_| !rows.is_empty()) else {
-            return Ok(HashMap::new());
+            return Ok(Vec::new());
         };
         let sql = format!(
             "SELECT rowid AS row, snippet(message_text, 1, '', '', '…', {SNIPPET_WORDS}) AS snippet FROM message_text
@@ -124,10 +123,10 @@ WHERE message_text MATCH ?1 AND rowid IN (SELECT value FROM json_each(?2))"
             json::text(&json!(rows)).into(),
         ];
         let results = self.database.batch(vec![Statement::new(sql, parameters)]).await?;
-        let mut snippets = HashMap::new();
+        let mut snippets = Vec::new();
         for row in results.iter().flatten() {
             let snippet = Fields(row).text("snippet")?.replace(ZERO_WIDTH_SPACE, "");
-            snippets.insert(Fields(row).integer("row")?, snippet);
+            snippets.push((Fields(row).integer("row")?, snippet));
         }
         Ok(snippets)
     }

@@ -2,8 +2,6 @@
 //!
 //! A `caller` of `None` is one without an owner where the id alone is the capability (D4).
 
-use std::collections::HashMap;
-
 use super::cursor::Cursor;
 use super::row::Fields;
 use super::search::{SearchHit, hits_parameter};
@@ -32,7 +30,7 @@ pub struct FoundThreads {
     /// The page.
     pub page: Page<Thread>,
     /// The newest hit of each thread: `SearchHit::row`.
-    pub hits: HashMap<ThreadId, u64>,
+    pub hits: Vec<(ThreadId, u64)>,
 }
 
 /// A thread and its live runs.
@@ -99,11 +97,11 @@ impl<D: Database, A: Attachments> Store<D, A> {
         let total = count.first().ok_or(StoreError::Corrupt("total"))?;
         let total = Fields(total).integer("total")?;
 
-        let (mut items, mut hits) = (Vec::new(), HashMap::new());
+        let (mut items, mut hits) = (Vec::new(), Vec::new());
         for row in results.next().unwrap_or_default() {
             let thread = thread(&row)?;
             if let Some(hit) = Fields(&row).optional_integer("hit")? {
-                hits.insert(thread.id.clone(), hit);
+                hits.push((thread.id.clone(), hit));
             }
             items.push(thread);
         }

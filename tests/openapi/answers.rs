@@ -1,6 +1,6 @@
 //! Events and answers: each has the members its schema says, and no others.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::executor::block_on;
 use io_bridge::api::error::ApiError;
@@ -227,13 +227,13 @@ fn every_answer_about_threads_is_described() {
         title: None,
         ..thread()
     };
-    let snippets = HashMap::from([(ThreadId::new("t"), "so".to_owned())]);
+    let snippets = [(ThreadId::new("t"), "so".to_owned())];
     let found = parsed(&reply::thread_list(&page, &request, ListShape::Object, &snippets));
     let last = parsed(&reply::thread_list(
         &Page::empty(),
         &request,
         ListShape::Object,
-        &HashMap::new(),
+        &[],
     ));
     let threads = [
         found["threads"][0].clone(),
