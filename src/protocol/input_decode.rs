@@ -1,6 +1,7 @@
 //! Reading the body of `POST /run`.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -108,7 +109,7 @@ fn decode_tools(object: &mut Object<'_>, report: &mut Report) -> Vec<Tool> {
             report.warn(*at, "has no name and was ignored");
             return None;
         }
-        if !names.insert(tool.name.clone()) {
+        if !names.insert(Arc::<str>::from(tool.name.as_str())) {
             report.warn(*at, "has the name of an earlier tool and was ignored");
             return None;
         }

@@ -4,6 +4,7 @@
 //! last of the results is a new step; calls it leaves without a result are ours. What is open at RUN_FINISHED is closed.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -26,7 +27,7 @@ pub(super) struct Answer {
     /// The text message whose text came last, if it is still open.
     open_text: Option<String>,
     /// Messages that are not the assistant's.
-    other_messages: HashSet<String>,
+    other_messages: HashSet<Arc<str>>,
     /// The calls of this step.
     calls: Vec<StepCall>,
     next_slot: usize,
@@ -122,7 +123,7 @@ impl Answer {
         if matches!(&*message.role.0, "" | "assistant") {
             self.close_text(events);
         } else {
-            self.other_messages.insert(id.to_owned());
+            self.other_messages.insert(id.into());
         }
     }
 
@@ -147,7 +148,7 @@ impl Answer {
             self.chunked_message = message.message_id.0.clone().into_owned();
         }
         if !matches!(&*message.role.0, "" | "assistant") {
-            self.other_messages.insert(self.chunked_message.clone());
+            self.other_messages.insert(self.chunked_message.as_str().into());
         }
         self.take_text(&message, events);
     }

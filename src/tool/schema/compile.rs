@@ -1,6 +1,7 @@
 //! A schema document -> nodes. Subschemas are nodes of their own, so references are indices and circles cost nothing.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -29,7 +30,7 @@ pub(super) fn compile(document: &Value) -> Result<Vec<Node>, Fault> {
     compiler.node(document, String::new(), 0)?;
     // References wait in a list instead of on the stack: a chain of them may be as long as the document.
     while let Some((pointer, from)) = compiler.referenced.pop() {
-        if !compiler.by_pointer.contains_key(&pointer) {
+        if !compiler.by_pointer.contains_key(pointer.as_str()) {
             let schema = json::at(document, &pointer);
             let schema = schema.ok_or(SchemaFault::UnknownReference { pointer: from })?;
             compiler.node(schema, pointer, 0)?;
@@ -42,7 +43,7 @@ pub(super) fn compile(document: &Value) -> Result<Vec<Node>, Fault> {
 
 struct Compiler {
     nodes: Vec<(Node, Option<String>)>,
-    by_pointer: HashMap<String, NodeId>,
+    by_pointer: HashMap<Arc<str>, NodeId>,
     /// Pointers referred to, each with the pointer of the schema that refers.
     referenced: Vec<(String, String)>,
 }
@@ -111,7 +112,7 @@ impl Source<'_> {
 
 impl Compiler {
     fn node(&mut self, schema: &Value, pointer: String, depth: usize) -> Result<NodeId, Fault> {
-        if let Some(id) = self.by_pointer.get(&pointer) {
+        if let Some(id) = self.by_pointer.get(pointer.as_str()) {
             return Ok(*id);
         }
         if self.nodes.len() >= NODES_MAX_COUNT || depth > DEPTH_MAX {
@@ -119,7 +120,7 @@ impl Compiler {
         }
         let id = self.nodes.len();
         self.nodes.push((Vec::new(), None));
-        self.by_pointer.insert(pointer.clone(), id);
+        self.by_pointer.insert(pointer.as_str().into(), id);
         let (mut keywords, mut target) = (Vec::new(), None);
         match schema {
             Value::Bool(true) => {}
@@ -153,7 +154,7 @@ impl Compiler {
         let mut nodes = Vec::with_capacity(self.nodes.len());
         for (mut keywords, target) in self.nodes {
             if let Some(pointer) = target {
-                let id = self.by_pointer.get(&pointer).copied();
+                let id = self.by_pointer.get(pointer.as_str()).copied();
                 let id = id.ok_or(SchemaFault::UnknownReference { pointer })?;
                 keywords.insert(0, Keyword::Combination(Combination::Reference(id)));
             }
@@ -247,7 +248,7 @@ impl Compiler {
             for (name, schema) in members {
                 let pointer = source.child_pointer(&["properties", name]);
                 properties.push((name.clone(), self.node(schema, pointer, source.depth + 1)?));
-                known.insert(name.clone());
+                known.insert(name.as_str().into());
             }
             keywords.push(Keyword::Object(ObjectKeyword::Properties(properties)));
         }

@@ -19,6 +19,7 @@ mod decimal;
 use crate::list::List;
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -149,7 +150,7 @@ enum ObjectKeyword {
     Properties(Vec<(String, NodeId)>),
     AdditionalProperties {
         /// The names `properties` has.
-        known: HashSet<String>,
+        known: HashSet<Arc<str>>,
         schema: NodeId,
     },
     PropertyNames(NodeId),
