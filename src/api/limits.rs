@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::error::ApiError;
+use crate::list::List;
 use crate::protocol::decode::Issue;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::ID_MAX_BYTES;
@@ -100,7 +101,7 @@ impl InputLimits {
                 pointer,
                 message: message.clone(),
             })
-            .collect();
+            .list();
         if issues.is_empty() {
             Ok(())
         } else {

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::error::ErrorCode;
+use crate::list::List;
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::json;
 use crate::protocol::tree::json;
@@ -60,7 +61,7 @@ fn add_errors(path: &str, operation: &mut Map<String, Value>) {
             .as_array()
             .is_some_and(|own| own.iter().any(|own| own == other.as_str())),
     };
-    let codes: Vec<ErrorCode> = ErrorCode::ALL.iter().copied().filter(is_its).collect();
+    let codes: Vec<ErrorCode> = ErrorCode::ALL.iter().copied().filter(is_its).list();
     let Some(Value::Object(responses)) = operation.get_mut("responses") else {
         return;
     };
@@ -74,8 +75,8 @@ fn add_errors(path: &str, operation: &mut Map<String, Value>) {
 
 fn error_response(status: u16, codes: &[ErrorCode]) -> Value {
     let told = |code: &ErrorCode| format!("`{}`: {}", code.as_str(), code.meaning());
-    let description: Vec<String> = codes.iter().map(told).collect();
-    let codes: Vec<_> = codes.iter().map(|code| code.as_str()).collect();
+    let description: Vec<String> = codes.iter().map(told).list();
+    let codes: Vec<_> = codes.iter().map(|code| code.as_str()).list();
     let mut response = json!({
         "description": description.join("\n\n"),
         "content": { "application/json": { "schema": {

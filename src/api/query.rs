@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::error::ApiError;
+use crate::list::List;
 use crate::protocol::decode::Issue;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, ThreadId};
@@ -58,7 +59,7 @@ impl Query {
             (decode(name), decode(value))
         });
         Self {
-            parameters: parameters.collect(),
+            parameters: parameters.list(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The one route table. A new route is a variant and a row here; the compiler then asks for its handler.
 
 use super::error::ApiError;
+use crate::list::List;
 use crate::protocol::id::{AgentId, ResourceId, RunId, ThreadId, ToolCallId};
 use crate::protocol::parts;
 use crate::protocol::percent;
@@ -282,7 +283,7 @@ pub fn resolve(prefix: &str, method: &str, path: &str) -> Result<Route, ApiError
     let matching: Vec<(&RouteRow, Parameters)> = ROUTES
         .iter()
         .filter_map(|row| Some((row, Parameters::read(row.path, rest)?)))
-        .collect();
+        .list();
     if matching.is_empty() {
         return Err(ApiError::route_not_found());
     }

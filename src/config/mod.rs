@@ -22,6 +22,7 @@ pub use auth::{Auth, BearerToken, GatewayProof, GatewayRules, TokenOwner};
 pub use server_tools::{HttpToolConfig, McpServerConfig};
 pub use variables::{VARIABLE_NAMES, VARIABLES, Variable, VariableKind};
 
+use crate::list::List;
 use crate::protocol::id::{AgentId, ID_MAX_BYTES};
 use crate::protocol::json::{self, JSON_MAX_DEPTH};
 use crate::protocol::named::{self, Named};
@@ -227,7 +228,7 @@ impl Config {
             jurisdiction: jurisdiction(vars)?,
             retention_ms: retention_ms(vars)?,
             limits: limits(vars)?,
-            agents: file.agents.into_iter().map(Rc::new).collect(),
+            agents: file.agents.into_iter().map(Rc::new).list(),
             tools: file.tools,
             mcp: file.mcp,
         })
@@ -241,13 +242,13 @@ impl Config {
     /// The HTTP tools an agent has, with their names.
     pub fn http_tools(&self, agent: &AgentConfig) -> Vec<(&str, &HttpToolConfig)> {
         let named = agent.tools.iter().filter_map(|name| self.tools.get(name));
-        named.map(|(name, tool)| (name.as_str(), &**tool)).collect()
+        named.map(|(name, tool)| (name.as_str(), &**tool)).list()
     }
 
     /// The MCP servers an agent has, with their names.
     pub fn mcp_servers(&self, agent: &AgentConfig) -> Vec<(&str, &McpServerConfig)> {
         let named = agent.mcp.iter().filter_map(|name| self.mcp.get(name));
-        named.map(|(name, server)| (name.as_str(), &**server)).collect()
+        named.map(|(name, server)| (name.as_str(), &**server)).list()
     }
 
     /// The agent whose server keeps the threads a thread route is about; `None` = they are in our database. The agent a

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use serde_json::{Map, Value};
 
 use super::ConfigError;
+use crate::list::List;
 use crate::protocol::json;
 
 /// One variable a deployment may set, as README's table shows it.
@@ -278,7 +279,7 @@ impl Variables<'_> {
             .find(|(word, _)| *word == text)
             .map(|(_, meant)| *meant)
             .ok_or_else(|| {
-                let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+                let known: Vec<&str> = words.iter().map(|(word, _)| *word).list();
                 ConfigError::new(name, format!("must be one of {}", known.join(", ")), text)
             })
     }

@@ -18,6 +18,7 @@ use crate::api::error::ApiError;
 use crate::config::agents::Reasoning;
 use crate::config::server_tools::header_parts;
 use crate::config::{AgentConfig, Auth, Config, ConfigError, LogLevel, VARIABLE_NAMES};
+use crate::list::List;
 use crate::protocol::json;
 use crate::protocol::named::Named;
 use crate::provider::openai_chat::workers_ai::BINDING;
@@ -192,7 +193,7 @@ pub fn model_target(env: &Env, agent: &AgentConfig, log: &ConsoleLog) -> Result<
         api_key,
         model: agent.model.clone(),
         headers,
-        query: agent.query.iter().cloned().collect(),
+        query: agent.query.iter().cloned().list(),
         wants_reasoning: agent.reasoning == Reasoning::Emit,
     })
 }

@@ -11,6 +11,7 @@ use web_sys::{
 
 use super::clock::PlatformClock;
 use super::stream::{ChunkReader, describe};
+use crate::list::List;
 use crate::provider::HttpRequest;
 use crate::run::ports::{Clock, HttpBody, HttpClient, HttpError, HttpResponse, RESPONSE_HEADERS};
 
@@ -129,7 +130,7 @@ fn build(request: &HttpRequest, controller: &AbortController) -> Result<Request,
 
 fn headers_of(headers: &Headers) -> Vec<(String, String)> {
     let header = |name: &str| Some((name.to_owned(), headers.get(name).ok()??));
-    RESPONSE_HEADERS.into_iter().filter_map(header).collect()
+    RESPONSE_HEADERS.into_iter().filter_map(header).list()
 }
 
 pub(super) fn fault(thrown: JsValue) -> HttpError {

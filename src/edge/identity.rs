@@ -24,6 +24,7 @@ use crate::api::jwt::key::{KeyMaterial, VerificationKey};
 use crate::api::jwt::{self, JwtPorts, TokenFault};
 use crate::api::jwt_rules::Algorithm;
 use crate::config::{Auth, BearerToken, GatewayRules, TokenOwner};
+use crate::list::List;
 use crate::provider::HttpRequest;
 use crate::run::ports::{Clock, HttpBody, HttpClient, Level, Log};
 
@@ -135,7 +136,7 @@ fn accepted_tokens(env: &Env, tokens: &[BearerToken], log: &ConsoleLog) -> Vec<A
             },
         })
     });
-    accepted.collect()
+    accepted.list()
 }
 
 fn by_gateway(

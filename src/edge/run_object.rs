@@ -39,6 +39,7 @@ use crate::binding::accept::Binding;
 use crate::binding::event_log::EventLogGap;
 use crate::config::agents::OnDisconnect;
 use crate::config::{Config, Limits};
+use crate::list::List;
 use crate::protocol::id::{AgentId, ObjectAddress};
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::json;
@@ -350,7 +351,7 @@ impl RunObject {
         let results = kept.results.into_iter();
         let resumption = Resumption {
             checkpoint,
-            results: results.map(|(id, result, _)| (id, result)).collect(),
+            results: results.map(|(id, result, _)| (id, result)).list(),
             is_given_up,
         };
         let (ports, outlet) = (self.ports(&run), self.outlet(&run));

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::id::IdFault;
 use super::json::{self, JsonFault};
+use crate::list::List;
 
 /// Most issues, and most warnings, that are kept of one body.
 pub const NOTE_MAX_COUNT: usize = 20;
@@ -300,5 +301,5 @@ pub fn read_list<T>(
         return Vec::new();
     };
     let read_item = |(index, item)| read(item, &Path::Item(at, index), report);
-    items.into_iter().enumerate().filter_map(read_item).collect()
+    items.into_iter().enumerate().filter_map(read_item).list()
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::id::{AgentId, ResourceId};
+use crate::list::List;
 
 /// The known keys typed, the unknown ones kept. Source: contract 2.1, table of forwardedProps.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -92,7 +93,7 @@ impl ModelSettings {
             .into_iter()
             .filter(|(_, is_given)| *is_given)
             .map(|(name, _)| name)
-            .collect()
+            .list()
     }
 }
 

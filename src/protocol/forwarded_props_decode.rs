@@ -6,6 +6,7 @@ use super::decode::{Object, Path, Report};
 use super::forwarded_props::{ClientResource, ForwardedProps, FrontendToolsMode, ModelSettings, ToolChoice};
 use super::id::{AgentId, ResourceId};
 use super::{json, number};
+use crate::list::List;
 
 /// Reads the object. `null` is absent; a wrong type is a warning, but an issue for `agentId` and `resourceId`.
 /// Source: contract 2.1, table of forwardedProps.
@@ -26,7 +27,7 @@ pub(super) fn decode_forwarded_props(value: Value, at: &Path<'_>, report: &mut R
             .into_iter()
             .filter_map(|name| props.text(name, report))
             .filter(|text| !text.trim().is_empty())
-            .collect(),
+            .list(),
         tool_choice: props.read("toolChoice", report, "is not a tool choice", tool_choice),
         frontend_tools: props.read(
             "frontendTools",

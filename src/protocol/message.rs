@@ -9,6 +9,7 @@ use super::message_decode;
 use super::payload::Member;
 use super::read::record;
 use super::tool::ToolCall;
+use crate::list::List;
 
 /// One message of a conversation.
 ///
@@ -220,7 +221,7 @@ impl Content {
                         | ContentPart::Video(_)
                         | ContentPart::Document(_) => None,
                     })
-                    .collect();
+                    .list();
                 texts.join("\n\n")
             }
         }

@@ -16,6 +16,7 @@ use super::json_cursor::{CursorFault, JsonCursor};
 use super::json_text::unescaped;
 use super::named::Named;
 use super::payload::{Member, mismatch, text};
+use crate::list::List;
 use crate::platform::parse_double;
 
 /// Why a JSON value is not of a type; in the words of serde.
@@ -320,7 +321,7 @@ fn first_of(names: &'static str) -> &'static str {
 
 /// That a name is none of those.
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let known: Vec<String> = known.map(|name| format!("`{name}`")).collect();
+    let known: Vec<String> = known.map(|name| format!("`{name}`")).list();
     let expected = match known.as_slice() {
         [] => format!("there are no {what}s"),
         [one] => format!("expected {one}"),

@@ -8,6 +8,7 @@ use super::message::{MediaPart, MediaSource};
 use super::parts;
 use super::tool::ToolResult;
 use super::tree::json;
+use crate::list::List;
 
 /// Failure text for a client that says only that the call failed.
 const UNNAMED_FAILURE: &str = "The tool failed.";
@@ -163,7 +164,7 @@ pub fn model_images(content: &str) -> Vec<MediaPart> {
             metadata: None,
         })
     };
-    items.into_iter().flatten().filter_map(image).collect()
+    items.into_iter().flatten().filter_map(image).list()
 }
 
 /// The text of one MCP content item; `None` when it is not one.

@@ -11,6 +11,7 @@ use super::event::TokenUsage;
 use super::message::ContentPart;
 use super::thread::ThreadOrder;
 use super::tool::{Tool, ToolCall};
+use crate::list::List;
 
 /// What can stand in a tree.
 pub trait ToTree {
@@ -69,7 +70,7 @@ impl<T: ToTree> ToTree for Option<T> {
 
 impl<T: ToTree> ToTree for [T] {
     fn to_tree(&self) -> Value {
-        Value::Array(self.iter().map(T::to_tree).collect())
+        Value::Array(self.iter().map(T::to_tree).list())
     }
 }
 

@@ -8,6 +8,7 @@
 use super::body::MESSAGE_COLUMNS;
 use super::messages::{COUNT_MESSAGES, count_rows};
 use super::{Parameter, Quota, Statement};
+use crate::list::List;
 
 /// Places per turn: a message's place is turn * `TURN_PLACES` + index in the turn.
 pub(super) const TURN_PLACES: u64 = 1 << 20;
@@ -100,7 +101,7 @@ impl Listing {
         let first_own = self.scope.len() + self.identity_chunks.len() + 1;
         let chunks: Vec<String> = (0..self.identity_chunks.len())
             .map(|chunk| format!("(?{})", self.scope.len() + 1 + chunk))
-            .collect();
+            .list();
         let sql = format!(
             "
 WITH listed(i, id, call, role) AS (

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::StoreError;
 use super::attachments::is_movable;
 use super::body::{chunks, pieces};
+use crate::list::List;
 use crate::protocol::id::{MessageId, ToolCallId};
 use crate::protocol::json;
 use crate::protocol::message::{Message, MessageBody};
@@ -175,9 +176,7 @@ pub(super) fn made_calls(message: &Message) -> impl Iterator<Item = &ToolCallId>
 }
 
 fn pending_calls(message: &Message, pending: &[ToolCallId]) -> Option<String> {
-    let calls: Vec<&ToolCallId> = made_calls(message)
-        .filter(|call| pending.contains(*call))
-        .collect();
+    let calls: Vec<&ToolCallId> = made_calls(message).filter(|call| pending.contains(*call)).list();
     (!calls.is_empty()).then(|| json::text(&json!(calls)))
 }
 

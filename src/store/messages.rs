@@ -8,6 +8,7 @@ use super::body::{MESSAGE_COLUMNS, StoredMessage, chunks};
 use super::mastra_form::{Results, mastra_rows};
 use super::row::Fields;
 use super::{Attachments, Database, Lookup, Parameter, Row, Statement, Store, StoreError};
+use crate::list::List;
 use crate::protocol::id::{ResourceId, ThreadId, ToolCallId};
 use crate::protocol::json;
 use crate::protocol::thread::{MessageForm, MessageListRequest, Page};
@@ -167,7 +168,7 @@ WHERE TRUE {visible}"
             let parameters = vec![owner.as_str().into(), thread_id.as_str().into(), calls.into()];
             Statement::new(sql.clone(), parameters)
         });
-        let rows = self.database.batch(statements.collect()).await?.concat();
+        let rows = self.database.batch(statements.list()).await?.concat();
         let mut results = HashMap::new();
         for message in self.stored_messages(thread_id.as_str(), &rows).await? {
             let message = message.into_message()?;

@@ -11,6 +11,7 @@ use super::begin_sql::TURN_PLACES;
 use super::body::{MESSAGE_COLUMNS, chunks};
 use super::row::Fields;
 use super::{Attachments, Database, PersistentRun, Statement, Store, StoreError};
+use crate::list::List;
 use crate::protocol::id::{MessageId, ResourceId, ThreadId};
 use crate::protocol::json;
 use crate::protocol::message::{Message, MessageBody};
@@ -307,7 +308,7 @@ fn words_expression(search: &str) -> Option<String> {
         .filter(|word| word.chars().any(char::is_alphanumeric))
         .take(WORDS_MAX)
         .map(|word| format!("\"{}\" *", spaced(word.chars()).replace('"', "\"\"")))
-        .collect();
+        .list();
     (!words.is_empty()).then(|| words.join(" AND "))
 }
 
