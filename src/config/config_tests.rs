@@ -19,7 +19,7 @@ fn config(vars: Value) -> Result<Config, ConfigError> {
 /// Public text and log detail of the mistake.
 fn mistake(vars: Value) -> (String, String) {
     let error = config(vars).unwrap_err();
-    (error.to_string(), error.detail)
+    (error.to_string(), error.detail.clone())
 }
 
 fn ids(config: &Config) -> Vec<&str> {

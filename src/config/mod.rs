@@ -13,6 +13,7 @@ mod read;
 pub mod server_tools;
 mod variables;
 
+use std::ops::Deref;
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
@@ -36,10 +37,15 @@ use variables::Variables;
 /// `agents.toml` as the build script checked it.
 const EMBEDDED_AGENTS: &str = include_str!(concat!(env!("OUT_DIR"), "/agents.json"));
 
-/// A mistake in the configuration: every request is answered 500 `config_invalid` with this text.
+/// A mistake in the configuration: every request is answered 500 `config_invalid` with this text. One pointer: every
+/// step of reading hands it on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key} {message}")]
-pub struct ConfigError {
+#[error("{} {}", self.key, self.message)]
+pub struct ConfigError(Box<Mistake>);
+
+/// What a [`ConfigError`] says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
     /// The variable, or the path of a key inside it: `AGENTS.helper.maxSteps`.
     pub key: String,
     /// What must hold; never has the value.
@@ -48,13 +54,22 @@ pub struct ConfigError {
     pub detail: String,
 }
 
+impl Deref for ConfigError {
+    type Target = Mistake;
+
+    fn deref(&self) -> &Mistake {
+        &self.0
+    }
+}
+
 impl ConfigError {
-    fn new(key: impl Into<String>, message: impl Into<String>, value: impl Into<Value>) -> Self {
-        Self {
+    /// A mistake at a key; the value is for the log only.
+    pub fn new(key: impl Into<String>, message: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self(Box::new(Mistake {
             key: key.into(),
             message: message.into(),
             detail: detail(value.into()),
-        }
+        }))
     }
 }
 

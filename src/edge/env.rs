@@ -65,11 +65,8 @@ fn load(env: &Env) -> Result<Settings, ConfigError> {
     let config = Config::load(&variables(env))?;
     NOTES.set(notes(env, &config));
     let origins = config.cors_origins.as_deref().unwrap_or_default();
-    let cors = CorsOrigins::parse(origins).map_err(|fault| ConfigError {
-        key: "CORS_ORIGINS".to_owned(),
-        message: "must hold origins".to_owned(),
-        detail: fault.to_string(),
-    })?;
+    let cors = CorsOrigins::parse(origins)
+        .map_err(|fault| ConfigError::new("CORS_ORIGINS", "must hold origins", fault.to_string()))?;
     Ok(Settings { config, cors })
 }
 
@@ -216,5 +213,9 @@ pub fn headers(env: &Env, configured: &Named<String>, log: &ConsoleLog) -> Optio
         }
         Some((name.to_ascii_lowercase(), Secret::new(text)))
     };
-    configured.iter().map(resolve).collect()
+    let mut resolved = Vec::new();
+    for header in configured.iter() {
+        resolved.push(resolve(header)?);
+    }
+    Some(resolved)
 }
