@@ -153,6 +153,30 @@ impl<'a, T: Member<'a>> Member<'a> for Option<T> {
     }
 }
 
+/// What grows item by item.
+trait Items<'a> {
+    fn read_another(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault>;
+}
+
+impl<'a, T: Member<'a>> Items<'a> for Vec<T> {
+    fn read_another(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
+        self.push(T::blank());
+        self.last_mut().map_or(Ok(()), |item| item.read(json))
+    }
+}
+
+fn read_items<'a>(json: &mut JsonCursor<'a>, items: &mut dyn Items<'a>) -> Result<(), CursorFault> {
+    let start = json.position();
+    let mut is_next = json
+        .next_item(true)
+        .map_err(|fault| mismatch(json, start, "a sequence", fault))?;
+    while is_next {
+        items.read_another(json)?;
+        is_next = json.next_item(false)?;
+    }
+    Ok(())
+}
+
 impl<'a, T: Member<'a>> Member<'a> for Vec<T> {
     fn blank() -> Self {
         Self::new()
@@ -160,17 +184,7 @@ impl<'a, T: Member<'a>> Member<'a> for Vec<T> {
 
     fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
         self.clear();
-        let start = json.position();
-        let mut is_next = json
-            .next_item(true)
-            .map_err(|fault| mismatch(json, start, "a sequence", fault))?;
-        while is_next {
-            let mut item = T::blank();
-            item.read(json)?;
-            self.push(item);
-            is_next = json.next_item(false)?;
-        }
-        Ok(())
+        read_items(json, self)
     }
 }
 
