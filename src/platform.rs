@@ -17,6 +17,22 @@ pub fn upper_case(text: &str) -> String {
     engine::upper_case(text)
 }
 
+/// Whether a character is a letter or a number of any script.
+pub fn is_alphanumeric(character: char) -> bool {
+    if character.is_ascii() {
+        return character.is_ascii_alphanumeric();
+    }
+    engine::is_alphanumeric(character)
+}
+
+/// Whether a character is a letter in upper case.
+pub fn is_uppercase(character: char) -> bool {
+    if character.is_ascii() {
+        return character.is_ascii_uppercase();
+    }
+    engine::is_uppercase(character)
+}
+
 /// The double nearest to a decimal number such as `-1.5e3`; infinite beyond a double's range.
 pub fn parse_double(text: &str) -> Option<f64> {
     let is_decimal = |byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
@@ -28,7 +44,7 @@ pub fn parse_double(text: &str) -> Option<f64> {
 
 #[cfg(target_arch = "wasm32")]
 mod engine {
-    use js_sys::JsString;
+    use js_sys::{JsString, RegExp};
     use wasm_bindgen::JsValue;
 
     pub(super) fn lower_case(text: &str) -> String {
@@ -37,6 +53,18 @@ mod engine {
 
     pub(super) fn upper_case(text: &str) -> String {
         JsString::from(text).to_upper_case().into()
+    }
+
+    pub(super) fn is_alphanumeric(character: char) -> bool {
+        is_of("[\\p{Alphabetic}\\p{N}]", character)
+    }
+
+    pub(super) fn is_uppercase(character: char) -> bool {
+        is_of("\\p{Uppercase}", character)
+    }
+
+    fn is_of(class: &str, character: char) -> bool {
+        RegExp::new(class, "u").test(character.encode_utf8(&mut [0; 4]))
     }
 
     /// What is no number is NaN, which no text of digits stands for.
@@ -56,6 +84,14 @@ mod engine {
         text.to_uppercase()
     }
 
+    pub(super) fn is_alphanumeric(character: char) -> bool {
+        character.is_alphanumeric()
+    }
+
+    pub(super) fn is_uppercase(character: char) -> bool {
+        character.is_uppercase()
+    }
+
     pub(super) fn parse_double(text: &str) -> Option<f64> {
         text.parse().ok()
     }
@@ -73,6 +109,18 @@ mod tests {
             (lower_case("A-1"), upper_case("a-1")),
             ("a-1".to_owned(), "A-1".to_owned())
         );
+    }
+
+    #[test]
+    fn characters_of_any_script_are_told_apart() {
+        for letter in ['a', 'Z', '7', 'ä', 'Σ', '字', 'ि', '٣', 'Ⅷ', '½'] {
+            assert!(is_alphanumeric(letter), "{letter}");
+        }
+        for other in ['-', ' ', '_', '…', '\u{301}', '🚀', '€'] {
+            assert!(!is_alphanumeric(other), "{other}");
+        }
+        let upper: String = "aZ7äÄσΣ字ǅⅧ".chars().filter(|c| is_uppercase(*c)).collect();
+        assert_eq!(upper, "ZÄΣⅧ");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::arguments::generate_arguments;
 use super::script::Part;
 use super::words::{Words, name_words};
 use crate::list::List;
-use crate::platform::lower_case;
+use crate::platform::{is_alphanumeric, is_uppercase, lower_case};
 use crate::protocol::json_cursor::JsonCursor;
 use crate::protocol::order::insert_in_order;
 use crate::protocol::parts;
@@ -106,7 +106,7 @@ pub(super) fn forced_call(tool: &Tool, text: &str) -> Part {
 }
 
 fn generated_call(tool: &Tool, text: &str, sentence: &str) -> Part {
-    let sentence = sentence.trim_matches(|character: char| !character.is_alphanumeric());
+    let sentence = sentence.trim_matches(|character: char| !is_alphanumeric(character));
     let sentence = if sentence.is_empty() { SENTENCE } else { sentence };
     Part::Call {
         name: tool.name.clone(),
@@ -151,7 +151,7 @@ fn mentions<'t>(text: &str, words: &Words<'_>, tools: &'t [Tool]) -> Vec<Mention
 /// Where a name stands in the text by itself, whatever the case.
 fn places(text: &str, name: &str) -> Vec<(usize, usize)> {
     let (text, name) = (text.to_ascii_lowercase(), name.to_ascii_lowercase());
-    let is_part = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-');
+    let is_part = |character: char| is_alphanumeric(character) || matches!(character, '_' | '-');
     let is_alone = |start: usize, end: usize| {
         let before = text.get(..start).and_then(|before| before.chars().next_back());
         let after = text.get(end..).and_then(|after| after.chars().next());
@@ -201,7 +201,7 @@ fn unknown_tool(words: &Words<'_>) -> Option<String> {
     let is_tool = rest.first().is_some_and(|next| next.eq_ignore_ascii_case("tool"));
     let is_call = words.starts_with("call") || words.starts_with("invoke");
     let is_person = PERSONS.contains(&lower_case(name).as_str());
-    let is_identifier = name.contains(['_']) || name.chars().skip(1).any(char::is_uppercase);
+    let is_identifier = name.contains(['_']) || name.chars().skip(1).any(is_uppercase);
     (is_tool || (is_call && !is_person) || (is_identifier && !is_person)).then(|| (*name).to_owned())
 }
 

@@ -1,7 +1,7 @@
 //! Finds words, numbers and quotations in what a person wrote.
 
 use crate::list::List;
-use crate::platform::{lower_case, parse_double};
+use crate::platform::{is_alphanumeric, is_uppercase, lower_case, parse_double};
 use crate::protocol::parts;
 
 /// Words that stand between a name and its value: "the color *to* blue".
@@ -121,7 +121,7 @@ impl<'t> Words<'t> {
         let phrase = ["in", "at", "near", "for", "to"]
             .iter()
             .find_map(|preposition| self.after(preposition))?;
-        let is_capitalised = |word: &&&str| word.starts_with(char::is_uppercase);
+        let is_capitalised = |word: &&&str| word.starts_with(is_uppercase);
         let count = phrase.iter().take_while(is_capitalised).count().max(1);
         phrase.get(..count).map(|words| words.join(" "))
     }
@@ -144,16 +144,16 @@ pub(super) fn name_words(name: &str) -> String {
     let mut words = String::new();
     let mut was_lower = false;
     for character in name.chars() {
-        if !character.is_alphanumeric() {
+        if !is_alphanumeric(character) {
             words.push(' ');
             was_lower = false;
             continue;
         }
-        if character.is_uppercase() && was_lower {
+        if is_uppercase(character) && was_lower {
             words.push(' ');
         }
         words.push(character);
-        was_lower = !character.is_uppercase();
+        was_lower = !is_uppercase(character);
     }
     let words: Vec<&str> = words.split_whitespace().list();
     lower_case(&words.join(" "))
