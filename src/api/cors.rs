@@ -1,6 +1,8 @@
 //! Cross-origin rules as data: which headers a preflight and every other answer carry.
 
+use crate::protocol::order::all;
 use crate::protocol::parts;
+
 /// Response headers a page may read. Source: contract 1.
 pub const EXPOSED_HEADERS: &str = "x-request-id, retry-after, io-run-address, io-run-generation";
 
@@ -57,11 +59,7 @@ impl CorsOrigins {
         match entries {
             [] => Ok(Self::Any),
             [entry] if entry == "*" => Ok(Self::Any),
-            entries => entries
-                .iter()
-                .map(|entry| AllowedOrigin::parse(entry))
-                .collect::<Result<_, _>>()
-                .map(Self::List),
+            entries => all(entries.iter().map(|entry| AllowedOrigin::parse(entry))).map(Self::List),
         }
     }
 

@@ -76,15 +76,15 @@ pub fn decode(json: &[u8]) -> Option<Event> {
 }
 
 fn run_finished(mut object: Members) -> Option<RunFinished> {
-    let outcome = match object.0.remove("outcome") {
+    let outcome = match object.0.shift_remove("outcome") {
         Some(outcome) => Some(read_outcome(&outcome)?),
         None => None,
     };
-    let usage = object.0.remove("usage").unwrap_or(Value::Array(Vec::new()));
+    let usage = object.0.shift_remove("usage").unwrap_or(Value::Array(Vec::new()));
     Some(RunFinished {
         thread_id: object.thread_id()?,
         run_id: object.run_id()?,
-        result: object.0.remove("result"),
+        result: object.0.shift_remove("result"),
         outcome,
         usage: read::from_value(&usage).ok()?,
     })
@@ -94,10 +94,9 @@ fn read_outcome(outcome: &Value) -> Option<Outcome> {
     match outcome.get("type")?.as_str()? {
         "cancelled" => Some(Outcome::Cancelled),
         "success" => {
-            let ids = outcome.get("pendingToolCallIds")?.as_array()?.iter();
-            let ids = ids.map(|id| id.as_str().map(ToolCallId::new));
+            let ids = json::texts(outcome.get("pendingToolCallIds")?)?;
             Some(Outcome::Success {
-                pending_tool_call_ids: ids.collect::<Option<_>>()?,
+                pending_tool_call_ids: ids.into_iter().map(ToolCallId::new).collect(),
             })
         }
         _ => None,
@@ -116,7 +115,7 @@ struct Members(Map<String, Value>);
 
 impl Members {
     fn text(&mut self, name: &str) -> Option<String> {
-        match self.0.remove(name) {
+        match self.0.shift_remove(name) {
             Some(Value::String(text)) => Some(text),
             _ => None,
         }

@@ -10,6 +10,7 @@ use crate::list::List;
 use crate::protocol::id::{ResourceId, check_addressable_id};
 use crate::protocol::json;
 use crate::protocol::json_cursor::{CursorFault, JsonCursor};
+use crate::protocol::order::all;
 use crate::protocol::payload::Member;
 use crate::protocol::read::{self, record};
 
@@ -163,7 +164,7 @@ pub(super) fn auth(vars: Variables<'_>) -> Result<Auth, ConfigError> {
     if table.is_empty() {
         return Ok(Auth::None);
     }
-    match table.remove("mode").as_ref().and_then(Value::as_str) {
+    match table.shift_remove("mode").as_ref().and_then(Value::as_str) {
         Some("none") => members::<NoKeys>(table).map(|_| Auth::None),
         Some("bearer") => bearer(members(table)?).map(Auth::Bearer),
         Some("jwt") => jwt(members(table)?).map(Auth::Jwt),
@@ -190,7 +191,7 @@ fn bearer(wire: BearerWire) -> Result<Vec<BearerToken>, ConfigError> {
     if wire.tokens.is_empty() {
         return Err(ConfigError::new("AUTH.tokens", "must have at least one", ""));
     }
-    wire.tokens.into_iter().enumerate().map(token).collect()
+    all(wire.tokens.into_iter().enumerate().map(token))
 }
 
 fn token((index, wire): (usize, TokenWire)) -> Result<BearerToken, ConfigError> {
@@ -277,8 +278,8 @@ fn algorithms(
             Ok(usual.to_vec())
         };
     };
-    let read: Option<Vec<Algorithm>> = names.iter().map(|name| Algorithm::parse(name)).collect();
-    let Some(algorithms) = read else {
+    let read = names.iter().map(|name| Algorithm::parse(name).ok_or(()));
+    let Ok(algorithms) = all(read) else {
         let known: Vec<&str> = Algorithm::ALL.iter().map(|known| known.as_str()).list();
         let message = format!("must be some of {}", known.join(", "));
         return Err(ConfigError::new(key, message, names));

@@ -334,11 +334,7 @@ impl Variables<'_> {
             }
             Some(_) => self.json(name)?,
         };
-        let texts = value.as_ref().and_then(Value::as_array).and_then(|items| {
-            let texts = items.iter().map(|item| item.as_str().map(str::to_owned));
-            texts.collect::<Option<Vec<String>>>()
-        });
-        match texts {
+        match value.as_ref().and_then(json::texts) {
             Some(texts) => Ok(Some(texts)),
             None => Err(ConfigError::new(
                 name,

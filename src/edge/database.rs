@@ -10,6 +10,7 @@ use wasm_bindgen::prelude::*;
 use super::bindings::settled;
 use super::stream::describe;
 use crate::protocol::json;
+use crate::protocol::order::all;
 use crate::store::{Database, DatabaseError, Parameter, Row, Statement};
 
 #[wasm_bindgen]
@@ -46,7 +47,7 @@ async fn run(database: &D1, statements: &[Statement]) -> Result<Vec<Vec<Row>>, J
         prepared.push(&statement.into());
     }
     let results: Array = settled(database.run(&prepared)).await?.dyn_into()?;
-    results.iter().map(|result| rows(&result)).collect()
+    all(results.iter().map(|result| rows(&result)))
 }
 
 /// The parameters of each statement. D1 takes no BigInt: an integer goes in as a double, exact within 2^53, and lands as
@@ -67,16 +68,12 @@ fn rows(result: &JsValue) -> Result<Vec<Row>, JsValue> {
         return Ok(Vec::new());
     }
     let text = String::from(JSON::stringify(&rows)?);
-    let rows: Option<Vec<Row>> = match json::tree(&text) {
-        Some(Value::Array(rows)) => rows.into_iter().map(row).collect(),
-        _ => None,
+    let no_objects = || JsValue::from("the rows are no objects");
+    let Some(Value::Array(rows)) = json::tree(&text) else {
+        return Err(no_objects());
     };
-    rows.ok_or_else(|| "the rows are no objects".into())
-}
-
-fn row(row: Value) -> Option<Row> {
-    match row {
-        Value::Object(members) => Some(members),
-        _ => None,
-    }
+    all(rows.into_iter().map(|row| match row {
+        Value::Object(members) => Ok(members),
+        _ => Err(no_objects()),
+    }))
 }

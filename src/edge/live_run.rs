@@ -1,7 +1,6 @@
 //! A run as the object keeps it in memory: while it lives, and while its events may be asked for after that.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use super::viewers::Viewers;
 use super::watchdog::ALARM_EVERY;
 use crate::api::error::ApiError;
 use crate::protocol::id::{ResourceId, RunId, ToolCallId};
+use crate::protocol::index::Index;
 use crate::protocol::tool::ToolResult;
 use crate::run::description::RunDescription;
 use crate::run::journal::Kept;
@@ -34,7 +34,7 @@ pub struct LiveRun {
     /// Who watches.
     pub viewers: Rc<Viewers>,
     /// How many results each call was sent.
-    result_counts: RefCell<HashMap<ToolCallId, usize>>,
+    result_counts: RefCell<Index<ToolCallId, usize>>,
     /// Whether its loop has returned and its streams are over; a title may be written after the end of the run.
     pub is_done: Cell<bool>,
 }
@@ -124,13 +124,14 @@ impl LiveRun {
             return Err(ApiError::run_over());
         }
         let mut counts = self.result_counts.borrow_mut();
-        if counts.get(id).is_some_and(|count| *count >= max_count) {
+        if counts.get(id.as_str()).is_some_and(|count| *count >= max_count) {
             return Err(ApiError::too_many_results());
         }
         let delivered = self.control.deliver(&self.keeper, id, result);
         let delivery = delivered.map_err(|_| ApiError::storage_unavailable())?;
         if delivery != Delivery::Unknown {
-            *counts.entry(id.clone()).or_default() += 1;
+            let count = counts.get(id.as_str()).map_or(0, |count| *count);
+            counts.put(id.clone(), count + 1);
         }
         match delivery {
             Delivery::Accepted | Delivery::Repeated => Ok(()),

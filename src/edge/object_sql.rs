@@ -5,6 +5,7 @@ use wasm_bindgen::{JsCast, JsValue};
 
 use super::bindings::{Sql, State};
 use super::stream::describe;
+use crate::protocol::order::all;
 use crate::run::ports::{ObjectStorage, SqlValue, StorageFault};
 
 /// The storage of one object.
@@ -23,9 +24,7 @@ impl ObjectStorage for ObjectSql {
         let parameters: Array = parameters.into_iter().map(parameter).collect();
         let cursor = self.0.exec(sql, &parameters).map_err(fault)?;
         let rows = cursor.raw().to_array().map_err(fault)?;
-        rows.iter()
-            .map(|row| Array::from(&row).iter().map(value).collect())
-            .collect()
+        all(rows.iter().map(|row| all(Array::from(&row).iter().map(value))))
     }
 }
 

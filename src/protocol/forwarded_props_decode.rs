@@ -149,7 +149,9 @@ impl Props<'_> {
             presence_penalty: settings.number("presencePenalty", report),
             frequency_penalty: settings.number("frequencyPenalty", report),
             stop_sequences: settings
-                .read("stopSequences", report, "is not an array of strings", strings)
+                .read("stopSequences", report, "is not an array of strings", |value| {
+                    json::texts(&value)
+                })
                 .unwrap_or_default(),
             seed: settings.read("seed", report, "is not a whole number", |value| match value {
                 Value::Number(number) => whole_number(&number),
@@ -209,15 +211,6 @@ fn frontend_tools(value: Value) -> Option<FrontendToolsMode> {
         "next-run" => Some(FrontendToolsMode::NextRun),
         _ => None,
     }
-}
-
-fn strings(value: Value) -> Option<Vec<String>> {
-    let Value::Array(items) = value else { return None };
-    let text = |item| match item {
-        Value::String(text) => Some(text),
-        _ => None,
-    };
-    items.into_iter().map(text).collect()
 }
 
 /// A whole number from 0, `2.0` and `2e1` included; larger ones than fit count as the largest.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::index::Key;
 use super::json_cursor::{CursorFault, JsonCursor};
 use super::payload::{Member, text};
 use super::tree::ToTree;
@@ -92,6 +93,12 @@ macro_rules! ids {
             fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
                 self.0 = text(json, "a string")?.into();
                 Ok(())
+            }
+        }
+
+        impl Key for $name {
+            fn to_text(&self) -> Arc<str> {
+                self.0.clone()
             }
         }
 

@@ -1,14 +1,12 @@
 //! Reading the body of `POST /run`.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::decode::{InputError, Object, Path, Report, Warning};
 use super::forwarded_props::ForwardedProps;
 use super::forwarded_props_decode::decode_forwarded_props;
 use super::id::{RunId, ThreadId, check_addressable_id};
+use super::index::KeySet;
 use super::input::{ContextEntry, RunAgentInput};
 use super::message_decode::decode_messages;
 use super::tool::Tool;
@@ -102,14 +100,14 @@ fn decode_thread_id(object: &mut Object<'_>, report: &mut Report) -> ThreadId {
 
 /// Tools by name: a vendor refuses a request that offers a name twice, or none.
 fn decode_tools(object: &mut Object<'_>, report: &mut Report) -> Vec<Tool> {
-    let mut names = HashSet::new();
+    let mut names = KeySet::default();
     object.list("tools", false, report, |item, at, report| {
         let tool = decode_tool(item, at, report)?;
         if tool.name.is_empty() {
             report.warn(*at, "has no name and was ignored");
             return None;
         }
-        if !names.insert(Arc::<str>::from(tool.name.as_str())) {
+        if !names.insert(tool.name.clone()) {
             report.warn(*at, "has the name of an earlier tool and was ignored");
             return None;
         }

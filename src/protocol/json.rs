@@ -102,6 +102,15 @@ pub fn object(text: &str) -> Option<Map<String, Value>> {
     }
 }
 
+/// A list of texts; `None` = it is none.
+pub fn texts(value: &Value) -> Option<Vec<String>> {
+    let mut texts = Vec::new();
+    for item in value.as_array()? {
+        texts.push(item.as_str()?.to_owned());
+    }
+    Some(texts)
+}
+
 /// Whether a text is nested deeper than this; `false` for one that is refused before that can be told.
 pub fn is_deeper(text: &str, max_depth: usize) -> bool {
     scan(text, max_depth) == Err(JsonFault::TooDeep)
@@ -232,6 +241,16 @@ mod tests {
             assert_eq!(heal_surrogates(text), healed, "{text}");
         }
         assert!(matches!(heal_surrogates(r#""\ud83d\ude80""#), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_list_of_texts_has_nothing_else() {
+        let texts = |text: &str| super::texts(&serde_json::from_str(text).unwrap());
+        assert_eq!(texts(r#"["a",""]"#), Some(vec!["a".to_owned(), String::new()]));
+        assert_eq!(texts("[]"), Some(Vec::new()));
+        for other in [r#"["a",1]"#, r#""a""#, "null", "{}"] {
+            assert_eq!(texts(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -3,12 +3,11 @@
 //! It judges and remembers; it never makes ids, never waits, never repairs. The emitter asks it what is still open and
 //! closes that before a terminal event.
 
-use std::collections::HashSet;
-
 use serde::Serialize;
 
 use super::event::{Event, Outcome, RunFinished};
 use super::id::{MessageId, RunId, ThreadId, ToolCallId};
+use super::index::KeySet;
 use super::json_cursor;
 use super::read::{record, words};
 
@@ -102,9 +101,9 @@ pub struct Lifecycle {
     /// Calls without a RESULT, in call order. All are of one step: the next cannot start before they are answered.
     unanswered: Vec<ToolCallId>,
     is_pending_allowed: bool,
-    live_calls: HashSet<ToolCallId>,
-    call_ids: HashSet<ToolCallId>,
-    message_ids: HashSet<MessageId>,
+    live_calls: KeySet<ToolCallId>,
+    call_ids: KeySet<ToolCallId>,
+    message_ids: KeySet<MessageId>,
 }
 
 record!(Lifecycle:
@@ -379,7 +378,10 @@ impl Lifecycle {
         require(!self.has_notice, LifecycleFault::AfterNotice)?;
         let has_result = self.step.as_ref().is_some_and(|step| step.has_result);
         require(!has_result, LifecycleFault::AfterResult)?;
-        require(!self.message_ids.contains(id), LifecycleFault::MessageIdReused)?;
+        require(
+            !self.message_ids.contains(id.as_str()),
+            LifecycleFault::MessageIdReused,
+        )?;
         match &mut self.step {
             Some(step) => step.parent = Some(id.clone()),
             None => {
@@ -423,7 +425,7 @@ impl Lifecycle {
         self.require_no_item()?;
         let step = self.step.as_mut().ok_or(LifecycleFault::NoStepOpen)?;
         require(!step.has_result, LifecycleFault::AfterResult)?;
-        require(!self.call_ids.contains(id), LifecycleFault::CallIdReused)?;
+        require(!self.call_ids.contains(id.as_str()), LifecycleFault::CallIdReused)?;
         match &step.parent {
             Some(expected) => require(expected == parent, LifecycleFault::OtherParent)?,
             None => {
@@ -439,7 +441,7 @@ impl Lifecycle {
         self.call = Some(OpenCall {
             id: id.clone(),
             arguments: String::new(),
-            is_live: self.live_calls.contains(id),
+            is_live: self.live_calls.contains(id.as_str()),
         });
         Ok(())
     }
@@ -476,7 +478,7 @@ impl Lifecycle {
     ) -> Result<(), LifecycleFault> {
         self.require_no_item()?;
         let step = self.step.as_mut().ok_or(LifecycleFault::NoStepOpen)?;
-        require(self.call_ids.contains(id), LifecycleFault::UnknownCall)?;
+        require(self.call_ids.contains(id.as_str()), LifecycleFault::UnknownCall)?;
         let index = self.unanswered.iter().position(|open| open == id);
         let index = index.ok_or(LifecycleFault::ResultRepeated)?;
         let has_content = !content.is_empty() && content != "null";

@@ -1,11 +1,10 @@
 //! Reading `messages`: strict about what AG-UI defines, tolerant about what it does not and about older clients.
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value};
 
 use super::decode::{Object, Path, Report, read_list};
 use super::id::{MessageId, ToolCallId};
+use super::index::Index;
 use super::message::{
     Content, ContentPart, MediaPart, MediaSource, Message, MessageBody, MessageExtras, TextPart,
 };
@@ -15,23 +14,15 @@ use super::tree::json;
 /// Reads a list of messages. Unknown roles, parts and sources are dropped; an id that comes twice keeps its first
 /// place and its last content. Source: contract 2.1, 2.3, AG-UI 2.3, 2.4.
 pub(super) fn decode_messages(object: &mut Object<'_>, report: &mut Report) -> Vec<Message> {
-    let mut messages: Vec<Message> = Vec::new();
-    let mut places: HashMap<MessageId, usize> = HashMap::new();
+    let mut messages = Index::default();
     object.list("messages", true, report, |item, at, report| {
         let message = decode_message(item, at, report)?;
-        match places.get(&message.id).and_then(|place| messages.get_mut(*place)) {
-            Some(earlier) => {
-                report.warn(*at, "has the id of an earlier message and replaced it");
-                *earlier = message;
-            }
-            None => {
-                places.insert(message.id.clone(), messages.len());
-                messages.push(message);
-            }
+        if !messages.put(message.id.clone(), message) {
+            report.warn(*at, "has the id of an earlier message and replaced it");
         }
         None::<()>
     });
-    messages
+    messages.into_values().collect()
 }
 
 type Decode<T> = fn(Value, &Path<'_>, &mut Report) -> Option<T>;

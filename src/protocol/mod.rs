@@ -7,6 +7,7 @@ pub mod event;
 pub mod forwarded_props;
 pub mod forwarded_props_decode;
 pub mod id;
+pub mod index;
 pub mod input;
 mod input_decode;
 #[cfg(test)]

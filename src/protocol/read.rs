@@ -4,8 +4,6 @@
 //! `payload`. A record has all its members but those with a default; what is wrong is said in the words of serde.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::hash::Hash;
 use std::str::FromStr;
 
 use serde::Serialize;
@@ -465,19 +463,6 @@ fn next_name(json: &mut JsonCursor<'_>, is_first: bool) -> Result<Option<String>
         Ok(name) => Ok(name.map(name_text)),
         Err(fault) if is_first => Err(mismatch(json, start, "a map", fault)),
         Err(fault) => Err(fault),
-    }
-}
-
-impl<'a, T: Member<'a> + Hash + Eq> Member<'a> for HashSet<T> {
-    fn blank() -> Self {
-        Self::new()
-    }
-
-    fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
-        let mut items: Vec<T> = Vec::new();
-        items.read(json)?;
-        *self = items.into_iter().collect();
-        Ok(())
     }
 }
 

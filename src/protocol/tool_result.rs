@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::decode::InputError;
 use super::json;
 use super::message::{MediaPart, MediaSource};
+use super::order::all;
 use super::parts;
 use super::tool::ToolResult;
 use super::tree::json;
@@ -132,14 +133,14 @@ pub fn model_text(content: &str) -> String {
         Value::Array(items) => items.as_slice(),
         _ => &[],
     };
-    let texts: Option<Vec<String>> = items.iter().map(item_text).collect();
+    let texts = all(items.iter().map(|item| item_text(item).ok_or(())));
     match (texts, value.get("structuredContent")) {
-        (Some(texts), structured) if texts.iter().all(String::is_empty) => match structured {
+        (Ok(texts), structured) if texts.iter().all(String::is_empty) => match structured {
             Some(structured) => json::text(structured),
             None => content.to_owned(),
         },
-        (Some(texts), _) => texts.join("\n"),
-        (None, _) => content.to_owned(),
+        (Ok(texts), _) => texts.join("\n"),
+        (Err(()), _) => content.to_owned(),
     }
 }
 

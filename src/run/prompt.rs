@@ -2,11 +2,10 @@
 //!
 //! Source: contract 2.3 "What reaches a model", 2.5 for ids.
 
-use std::collections::HashMap;
-
 use crate::config::AgentConfig;
 use crate::list::List;
 use crate::protocol::id::ToolCallId;
+use crate::protocol::index::Index;
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::json;
 use crate::protocol::message::{Content, ContentPart, Message, MessageBody, TextPart};
@@ -91,7 +90,9 @@ pub fn conversation(
                 });
                 if !tool_calls.is_empty() {
                     let answers = tool_calls.iter().map(|call| {
-                        let stored = results.get(&call.id).and_then(|place| messages.get(*place));
+                        let stored = results
+                            .get(call.id.as_str())
+                            .and_then(|place| messages.get(*place));
                         let result = match stored.and_then(stored_result) {
                             Some(result) => result,
                             None if pending.contains(&call.id) => ToolResult::failure(PENDING),
@@ -174,11 +175,11 @@ pub fn vendor_call_id(id: &str) -> String {
 }
 
 /// Where the first result of each call is.
-fn places_of_results(messages: &[Message]) -> HashMap<ToolCallId, usize> {
-    let mut places = HashMap::new();
-    for (place, message) in messages.iter().enumerate().rev() {
+fn places_of_results(messages: &[Message]) -> Index<ToolCallId, usize> {
+    let mut places = Index::default();
+    for (place, message) in messages.iter().enumerate() {
         if let MessageBody::Tool { tool_call_id, .. } = &message.body {
-            places.insert(tool_call_id.clone(), place);
+            places.add(tool_call_id.clone(), place);
         }
     }
     places

@@ -1,7 +1,5 @@
 //! The start of a run: one batch, whatever the length of the conversation.
 
-use std::collections::HashSet;
-
 use super::begin_sql::{self, Listing, create_thread, take_turn};
 use super::body::StoredMessage;
 use super::incoming::{MessageList, made_calls, tool_call_id};
@@ -12,6 +10,7 @@ use super::{
     Store, StoreError,
 };
 use crate::protocol::id::{MessageId, ResourceId, ThreadId, ToolCallId};
+use crate::protocol::index::KeySet;
 use crate::protocol::message::{Message, MessageBody};
 use crate::protocol::order::insert_in_order;
 use crate::protocol::read;
@@ -196,11 +195,11 @@ fn persistent_run(
         message.into_message()
     };
     // A result whose call is outside the window would say nothing: the window starts behind it.
-    let mut calls_before: HashSet<ToolCallId> = HashSet::new();
+    let mut calls_before = KeySet::default();
     for message in history {
         let message = take(message)?;
         calls_before.extend(made_calls(&message).cloned());
-        if tool_call_id(&message).is_none_or(|call| calls_before.contains(call)) {
+        if tool_call_id(&message).is_none_or(|call| calls_before.contains(call.as_str())) {
             model_input.push(message);
         }
     }
@@ -210,13 +209,8 @@ fn persistent_run(
             None => message,
         });
     }
-    // Hardly any is open: looking through all messages for each costs less than a set of their calls.
-    open_calls.retain(|call| {
-        !model_input
-            .iter()
-            .filter_map(tool_call_id)
-            .any(|answered| answered == call)
-    });
+    let answered: KeySet<_> = model_input.iter().filter_map(tool_call_id).cloned().collect();
+    open_calls.retain(|call| !answered.contains(call.as_str()));
     let user_message_id = model_input.iter().rev().find_map(user_message_id);
     Ok(PersistentRun {
         run_id: begin.run_id,

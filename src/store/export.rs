@@ -6,6 +6,7 @@ use super::body::{MESSAGE_COLUMNS, StoredMessage};
 use super::messages::{PAGE_MAX_BYTES, ROW_BYTES, seen};
 use super::{Attachments, Database, Statement, Store, StoreError};
 use crate::protocol::id::ThreadId;
+use crate::protocol::order::all;
 
 /// Messages of a part.
 const PART_MAX_COUNT: u32 = 200;
@@ -46,7 +47,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
         let next_place = stored.last().map_or(place, |last| last.place.saturating_add(1));
         let messages = stored.into_iter().map(StoredMessage::into_value);
         Ok(ThreadPart {
-            messages: messages.collect::<Result<_, _>>()?,
+            messages: all(messages)?,
             next_place,
         })
     }

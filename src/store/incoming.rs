@@ -1,12 +1,11 @@
 //! The messages of one batch on their way into rows.
 
-use std::collections::HashSet;
-
 use super::StoreError;
 use super::attachments::is_movable;
 use super::body::{chunks, pieces};
 use crate::list::List;
 use crate::protocol::id::{MessageId, ToolCallId};
+use crate::protocol::index::KeySet;
 use crate::protocol::json;
 use crate::protocol::message::{Message, MessageBody};
 use crate::protocol::tree::json;
@@ -23,20 +22,20 @@ impl MessageList {
     /// a call must not be lost to a client that reuses ids.
     pub fn new(messages: Vec<Message>) -> Self {
         let is_result = |message: &&Message| tool_call_id(message).is_some();
-        let others: HashSet<MessageId> = messages
+        let others: KeySet<MessageId> = messages
             .iter()
             .filter(|message| !is_result(message))
             .map(|message| message.id.clone())
             .collect();
-        let mut ids: HashSet<MessageId> = HashSet::new();
-        let mut calls: HashSet<ToolCallId> = HashSet::new();
+        let mut ids = KeySet::default();
+        let mut calls = KeySet::default();
         let mut kept = Vec::with_capacity(messages.len());
         for mut message in messages {
             let is_new = match &message.body {
                 MessageBody::System { .. } | MessageBody::Developer { .. } => true,
                 MessageBody::Tool { tool_call_id, .. } => {
                     let is_new = calls.insert(tool_call_id.clone());
-                    if is_new && (others.contains(&message.id) || !ids.insert(message.id.clone())) {
+                    if is_new && (others.contains(message.id.as_str()) || !ids.insert(message.id.clone())) {
                         message.id = MessageId::new(format!("{}#{tool_call_id}", message.id));
                     }
                     is_new

@@ -2,12 +2,11 @@
 //!
 //! Every row has `content.parts`: a single row without empties the whole history of one of them.
 
-use std::collections::{HashMap, HashSet};
-
 use serde_json::{Map, Value};
 
 use super::incoming::{made_calls, tool_call_id};
 use crate::protocol::id::{MessageId, ResourceId, ThreadId, ToolCallId};
+use crate::protocol::index::{Index, KeySet};
 use crate::protocol::json;
 use crate::protocol::message::{Content, ContentPart, Message, MessageBody};
 use crate::protocol::time::iso_8601;
@@ -16,18 +15,19 @@ use crate::protocol::tree::json;
 
 /// What is known of the calls of a page.
 pub(super) struct Results {
-    results: HashMap<ToolCallId, Message>,
-    pending: HashSet<ToolCallId>,
+    results: Index<ToolCallId, Message>,
+    pending: KeySet<ToolCallId>,
 }
 
 impl Results {
     /// Takes the results among the messages; `pending` are the calls a later run may answer.
-    pub fn of(messages: &[(u64, Message)], pending: HashSet<ToolCallId>) -> Self {
-        let results = messages
-            .iter()
-            .filter_map(|(_, message)| Some((tool_call_id(message)?.clone(), message.clone())))
-            .collect();
-        Self { results, pending }
+    pub fn of(messages: &[(u64, Message)], pending: KeySet<ToolCallId>) -> Self {
+        let mut results = Self {
+            results: Index::default(),
+            pending,
+        };
+        results.add(messages.iter().map(|(_, message)| message.clone()).collect());
+        results
     }
 
     /// Calls among the messages that have no result and wait for none.
@@ -35,21 +35,25 @@ impl Results {
         messages
             .iter()
             .flat_map(|(_, message)| made_calls(message))
-            .filter(|call| !self.results.contains_key(*call) && !self.pending.contains(*call))
+            .filter(|call| !self.results.contains(call.as_str()) && !self.pending.contains(call.as_str()))
             .cloned()
             .collect()
     }
 
-    /// Adds results found elsewhere.
-    pub fn extend(&mut self, results: HashMap<ToolCallId, Message>) {
-        self.results.extend(results);
+    /// Takes the results among more messages.
+    pub fn add(&mut self, messages: Vec<Message>) {
+        for message in messages {
+            if let Some(call) = tool_call_id(&message) {
+                self.results.put(call.clone(), message);
+            }
+        }
     }
 
     fn part(&self, call: &ToolCall) -> Value {
         let arguments = json::parse(&call.arguments).unwrap_or_else(|_| json!({}));
-        let result = match self.results.get(&call.id) {
+        let result = match self.results.get(call.id.as_str()) {
             Some(message) => Some(result_value(message)),
-            None if self.pending.contains(&call.id) => None,
+            None if self.pending.contains(call.id.as_str()) => None,
             None => Some(parsed(&ToolResult::interrupted().content)),
         };
         let mut invocation = Map::new();
@@ -67,7 +71,7 @@ impl Results {
 
 /// Rows of messages that another server keeps: calls without a result may still get one.
 pub fn kept_rows(thread_id: &ThreadId, owner: &ResourceId, messages: Vec<(u64, Message)>) -> Vec<Value> {
-    let none = Results::of(&messages, HashSet::new());
+    let none = Results::of(&messages, KeySet::default());
     let pending = none.missing(&messages).into_iter().collect();
     let results = Results::of(&messages, pending);
     mastra_rows(thread_id, owner, messages, &results)

@@ -1,7 +1,5 @@
 //! Pages of a thread's messages, newest first in counting and oldest first in the answer. Source: contract 4 (D19).
 
-use std::collections::{HashMap, HashSet};
-
 use serde_json::Value;
 
 use super::body::{MESSAGE_COLUMNS, StoredMessage, chunks};
@@ -10,7 +8,10 @@ use super::row::Fields;
 use super::{Attachments, Database, Lookup, Parameter, Row, Statement, Store, StoreError};
 use crate::list::List;
 use crate::protocol::id::{ResourceId, ThreadId, ToolCallId};
+use crate::protocol::index::KeySet;
 use crate::protocol::json;
+use crate::protocol::message::Message;
+use crate::protocol::order::all;
 use crate::protocol::thread::{MessageForm, MessageListRequest, Page};
 use crate::protocol::tree::json;
 
@@ -120,9 +121,9 @@ impl<D: Database, A: Attachments> Store<D, A> {
     ) -> Result<Vec<Value>, StoreError> {
         let stored = self.stored_messages(request.thread_id.as_str(), rows).await?;
         match request.form {
-            MessageForm::AgUi => stored.into_iter().map(StoredMessage::into_value).collect(),
+            MessageForm::AgUi => all(stored.into_iter().map(StoredMessage::into_value)),
             MessageForm::Mastra => {
-                let mut open_calls = HashSet::new();
+                let mut open_calls = KeySet::default();
                 let mut messages = Vec::with_capacity(stored.len());
                 for message in stored {
                     open_calls.extend(
@@ -136,7 +137,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
                 let mut results = Results::of(&messages, open_calls);
                 let elsewhere = results.missing(&messages);
                 if !elsewhere.is_empty() {
-                    results.extend(self.results_elsewhere(request, owner, &elsewhere).await?);
+                    results.add(self.results_elsewhere(request, owner, &elsewhere).await?);
                 }
                 Ok(mastra_rows(&request.thread_id, owner, messages, &results))
             }
@@ -150,7 +151,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
         request: &MessageListRequest,
         owner: &ResourceId,
         calls: &[ToolCallId],
-    ) -> Result<HashMap<ToolCallId, crate::protocol::message::Message>, StoreError> {
+    ) -> Result<Vec<Message>, StoreError> {
         let visible = if request.with_superseded {
             ""
         } else {
@@ -169,14 +170,8 @@ WHERE TRUE {visible}"
             Statement::new(sql.clone(), parameters)
         });
         let rows = self.database.batch(statements.list()).await?.concat();
-        let mut results = HashMap::new();
-        for message in self.stored_messages(thread_id.as_str(), &rows).await? {
-            let message = message.into_message()?;
-            if let Some(call) = super::incoming::tool_call_id(&message) {
-                results.insert(call.clone(), message);
-            }
-        }
-        Ok(results)
+        let results = self.stored_messages(thread_id.as_str(), &rows).await?;
+        all(results.into_iter().map(StoredMessage::into_message))
     }
 }
 

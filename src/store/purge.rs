@@ -4,6 +4,7 @@
 use super::row::Fields;
 use super::{Attachments, Database, Parameter, Statement, Store, StoreError};
 use crate::protocol::id::{ResourceId, ThreadId};
+use crate::protocol::order::all;
 
 /// Threads one batch works on.
 const THREADS_MAX: u32 = 20;
@@ -138,9 +139,7 @@ RETURNING id AS thread"
             } else {
                 Purge::Complete
             },
-            threads: gone
-                .map(|row| Fields(row).id("thread", ThreadId::new))
-                .collect::<Result<_, _>>()?,
+            threads: all(gone.map(|row| Fields(row).id("thread", ThreadId::new)))?,
         })
     }
 }

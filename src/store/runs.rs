@@ -3,6 +3,7 @@
 use super::row::Fields;
 use super::{Attachments, Database, Parameter, Row, RunStatus, Statement, Store, StoreError};
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ThreadId};
+use crate::protocol::order::all;
 
 /// What is kept of a run, also after its thread is gone. Source: contract 3, 8, D12.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +65,7 @@ impl<D: Database, A: Attachments> Store<D, A> {
         now_ms: u64,
     ) -> Result<Vec<RunRow>, StoreError> {
         let results = self.database.batch(vec![Statement::new(sql, parameters)]).await?;
-        results.iter().flatten().map(|row| run_row(row, now_ms)).collect()
+        all(results.iter().flatten().map(|row| run_row(row, now_ms)))
     }
 }
 

@@ -12,9 +12,11 @@ use super::body::{MESSAGE_COLUMNS, chunks};
 use super::row::Fields;
 use super::{Attachments, Database, PersistentRun, Statement, Store, StoreError};
 use crate::list::List;
+use crate::platform::is_alphanumeric;
 use crate::protocol::id::{MessageId, ResourceId, ThreadId};
 use crate::protocol::json;
 use crate::protocol::message::{Message, MessageBody};
+use crate::protocol::order::all;
 use crate::protocol::tree::json;
 
 /// Characters of a message that are indexed.
@@ -104,7 +106,7 @@ WHERE message_text MATCH ?1 AND resource_id = +?2 ORDER BY rowid DESC LIMIT {HIT
                 row: fields.integer("row")?,
             })
         };
-        results.iter().flatten().map(hit).collect()
+        all(results.iter().flatten().map(hit))
     }
 
     /// The words around what was found, by row.
@@ -305,7 +307,7 @@ fn spaced(text: impl Iterator<Item = char>) -> String {
 fn words_expression(search: &str) -> Option<String> {
     let words: Vec<String> = search
         .split_whitespace()
-        .filter(|word| word.chars().any(char::is_alphanumeric))
+        .filter(|word| word.chars().any(is_alphanumeric))
         .take(WORDS_MAX)
         .map(|word| format!("\"{}\" *", spaced(word.chars()).replace('"', "\"\"")))
         .list();

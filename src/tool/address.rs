@@ -155,7 +155,10 @@ fn number(text: &str) -> Option<u64> {
 
 /// An IPv4 address in any of its spellings, such as `0x7f.1`.
 fn ipv4(host: &str) -> Option<Ipv4Addr> {
-    let parts: Vec<u64> = host.split('.').map(number).collect::<Option<_>>()?;
+    let mut parts = Vec::new();
+    for part in host.split('.') {
+        parts.push(number(part)?);
+    }
     let (last, first) = parts.split_last()?;
     let room = 4_u32.checked_sub(u32::try_from(first.len()).ok()?)?;
     if *last >= 256_u64.checked_pow(room)? || first.iter().any(|part| *part > 255) {

@@ -3,9 +3,6 @@
 //! An agent answers its own calls in the stream and goes on. Whether it names its steps or not, what it says behind the
 //! last of the results is a new step; calls it leaves without a result are ours. What is open at RUN_FINISHED is closed.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::super::sse_answer::{NOT_A_PAYLOAD, SseAnswer};
@@ -13,6 +10,7 @@ use super::super::upstream_ids::UpstreamIds;
 use super::super::{FinishReason, ModelEvent, ProviderError, refusal};
 use super::event::{Call, CallResult, Failed, Finished, Head, Message};
 use crate::list::List;
+use crate::protocol::index::KeySet;
 use crate::protocol::json;
 use crate::protocol::payload::{self, Member};
 use crate::protocol::tool::ToolResult;
@@ -27,7 +25,7 @@ pub(super) struct Answer {
     /// The text message whose text came last, if it is still open.
     open_text: Option<String>,
     /// Messages that are not the assistant's.
-    other_messages: HashSet<Arc<str>>,
+    other_messages: KeySet<String>,
     /// The calls of this step.
     calls: Vec<StepCall>,
     next_slot: usize,

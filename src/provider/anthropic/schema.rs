@@ -91,16 +91,19 @@ fn is_of_objects(schema: &Map<String, Value>) -> bool {
 }
 
 fn bound_members(schemas: &Value) -> Option<Value> {
-    let bound = schemas
-        .as_object()?
-        .iter()
-        .map(|(name, schema)| Some((name.clone(), bound(schema)?)));
-    bound.collect::<Option<Map<String, Value>>>().map(Value::Object)
+    let mut members = Map::new();
+    for (name, schema) in schemas.as_object()? {
+        members.insert(name.clone(), bound(schema)?);
+    }
+    Some(Value::Object(members))
 }
 
 fn bound_list(schemas: &Value) -> Option<Value> {
-    let bound = schemas.as_array()?.iter().map(bound);
-    bound.collect::<Option<Vec<Value>>>().map(Value::Array)
+    let mut items = Vec::new();
+    for schema in schemas.as_array()? {
+        items.push(bound(schema)?);
+    }
+    Some(Value::Array(items))
 }
 
 fn is_filled(properties: &Value) -> bool {

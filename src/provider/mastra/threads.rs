@@ -10,7 +10,7 @@ pub use super::messages::KeptMessage;
 use super::messages::StoredMessage;
 use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::json;
-use crate::protocol::order::insert_in_order;
+use crate::protocol::order::{all, insert_in_order};
 use crate::protocol::payload::Member;
 use crate::protocol::percent;
 use crate::protocol::read::{self, record};
@@ -119,7 +119,7 @@ pub fn read_threads(body: &[u8]) -> Result<Page<Thread>, ProviderError> {
     let page: Threads = parse(body)?;
     let items = page.threads.into_iter().map(StoredThread::into_thread);
     Ok(Page {
-        items: items.collect::<Result<_, _>>()?,
+        items: all(items)?,
         total: page.total,
         has_more: page.has_more,
         next_cursor: None,

@@ -272,7 +272,7 @@ impl Checker<'_> {
                     return;
                 }
                 let is_never = matches!(self.nodes.get(*schema).map(Vec::as_slice), Some([Keyword::Never]));
-                for (name, value) in object.iter().filter(|(name, _)| !known.contains(name.as_str())) {
+                for (name, value) in object.iter().filter(|(name, _)| !known.contains(name)) {
                     if is_never {
                         out.push(place.violation(format!("must not have the property `{name}`")));
                     } else {

@@ -1,8 +1,5 @@
 //! A schema document -> nodes. Subschemas are nodes of their own, so references are indices and circles cost nothing.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use super::decimal::Decimal;
@@ -10,6 +7,7 @@ use super::{
     ArrayKeyword, Bound, Combination, Comparison, Counted, JsonType, Keyword, Node, NodeId, ObjectKeyword,
     SchemaFault,
 };
+use crate::protocol::index::{Index, KeySet};
 use crate::protocol::{json, number};
 
 /// Most subschemas of one document.
@@ -24,13 +22,13 @@ type Fault = Box<SchemaFault>;
 pub(super) fn compile(document: &Value) -> Result<Vec<Node>, Fault> {
     let mut compiler = Compiler {
         nodes: Vec::new(),
-        by_pointer: HashMap::new(),
+        by_pointer: Index::default(),
         referenced: Vec::new(),
     };
     compiler.node(document, String::new(), 0)?;
     // References wait in a list instead of on the stack: a chain of them may be as long as the document.
     while let Some((pointer, from)) = compiler.referenced.pop() {
-        if !compiler.by_pointer.contains_key(pointer.as_str()) {
+        if !compiler.by_pointer.contains(&pointer) {
             let schema = json::at(document, &pointer);
             let schema = schema.ok_or(SchemaFault::UnknownReference { pointer: from })?;
             compiler.node(schema, pointer, 0)?;
@@ -43,7 +41,7 @@ pub(super) fn compile(document: &Value) -> Result<Vec<Node>, Fault> {
 
 struct Compiler {
     nodes: Vec<(Node, Option<String>)>,
-    by_pointer: HashMap<Arc<str>, NodeId>,
+    by_pointer: Index<String, NodeId>,
     /// Pointers referred to, each with the pointer of the schema that refers.
     referenced: Vec<(String, String)>,
 }
@@ -120,7 +118,7 @@ impl Compiler {
         }
         let id = self.nodes.len();
         self.nodes.push((Vec::new(), None));
-        self.by_pointer.insert(pointer.as_str().into(), id);
+        self.by_pointer.add(pointer.clone(), id);
         let (mut keywords, mut target) = (Vec::new(), None);
         match schema {
             Value::Bool(true) => {}
@@ -242,7 +240,7 @@ impl Compiler {
                 source.strings("required", required)?,
             )));
         }
-        let mut known = HashSet::new();
+        let mut known = KeySet::default();
         if let Some(members) = source.members("properties")? {
             let mut properties = Vec::new();
             for (name, schema) in members {

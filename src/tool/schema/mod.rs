@@ -16,13 +16,12 @@ mod check;
 mod compile;
 mod decimal;
 
-use crate::list::List;
-use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::list::List;
+use crate::protocol::index::KeySet;
 use decimal::Decimal;
 
 /// Most violations one check reports: enough to mend a call, short enough for a prompt.
@@ -150,7 +149,7 @@ enum ObjectKeyword {
     Properties(Vec<(String, NodeId)>),
     AdditionalProperties {
         /// The names `properties` has.
-        known: HashSet<Arc<str>>,
+        known: KeySet<String>,
         schema: NodeId,
     },
     PropertyNames(NodeId),
