@@ -133,7 +133,7 @@ fn member(out: &mut Vec<u8>, key: &str, text: &str) {
 
 fn json_member<T: Serialize + ?Sized>(out: &mut Vec<u8>, key: &str, member: &T) {
     out.extend_from_slice(key.as_bytes());
-    json::write(member, out);
+    out.extend_from_slice(json::text(member).as_bytes());
 }
 
 #[cfg(test)]

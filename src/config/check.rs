@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use serde_json::Number;
 
 use super::agents::{AgentConfig, AgentsFile, Memory, ModelSettingsConfig};
-use super::check_tools::{check_headers, check_http_tool, check_mcp_server};
+use super::check_tools::{Report, check_headers, check_http_tool, check_mcp_server};
 use super::table::Wire;
 use super::tool_names::NATIVE_TOOL_NAMES;
 
@@ -60,36 +60,24 @@ pub fn check(file: &AgentsFile) -> Vec<Fault> {
     faults
 }
 
-fn reporter(faults: &mut Vec<Fault>, place: Place) -> impl FnMut(&'static str, String, String) {
+fn reporter(faults: &mut Vec<Fault>, place: Place) -> impl FnMut(&'static str, &str, &str) {
     move |key, message, value| {
         faults.push(Fault {
             place: place.clone(),
             key,
-            message,
-            value,
+            message: message.to_owned(),
+            value: value.to_owned(),
         });
     }
 }
 
-fn check_names<'a>(
-    agent: &'a AgentConfig,
-    names: &mut Vec<&'a str>,
-    report: &mut impl FnMut(&'static str, String, String),
-) {
+fn check_names<'a>(agent: &'a AgentConfig, names: &mut Vec<&'a str>, report: Report<'_>) {
     let ids = std::iter::once(("id", &agent.id)).chain(agent.aliases.iter().map(|alias| ("aliases", alias)));
     for (key, id) in ids {
         if !is_agent_id(id) {
-            report(
-                key,
-                "must be 1 to 128 letters, digits, `-`, `_` or `.`".to_owned(),
-                id.clone(),
-            );
+            report(key, "must be 1 to 128 letters, digits, `-`, `_` or `.`", id);
         } else if names.contains(&id.as_str()) {
-            report(
-                key,
-                "is already the id or an alias of an agent".to_owned(),
-                id.clone(),
-            );
+            report(key, "is already the id or an alias of an agent", id);
         } else {
             names.push(id);
         }
@@ -97,54 +85,42 @@ fn check_names<'a>(
     if let Some(name) = &agent.name
         && name.trim().is_empty()
     {
-        report("name", "must not be blank".to_owned(), name.clone());
+        report("name", "must not be blank", name);
     }
 }
 
-fn check_upstream(agent: &AgentConfig, report: &mut impl FnMut(&'static str, String, String)) {
+fn check_upstream(agent: &AgentConfig, report: Report<'_>) {
     let wire = agent.provider.wire;
     match &agent.base_url {
         Some(url) if !is_base_url(url) => {
             let message = "must be an http or https address without user, query or fragment";
-            report("baseUrl", message.to_owned(), url.clone());
+            report("baseUrl", message, url);
         }
         None if wire.needs_base_url() && agent.provider.base_url.is_empty() => {
-            report("baseUrl", "is needed by this provider".to_owned(), String::new());
+            report("baseUrl", "is needed by this provider", "");
         }
         Some(_) | None => {}
     }
     if wire.needs_model() && agent.model.trim().is_empty() {
-        report(
-            "model",
-            "is needed by this provider".to_owned(),
-            agent.model.clone(),
-        );
+        report("model", "is needed by this provider", &agent.model);
     }
     if agent.memory == Memory::Mastra && wire != Wire::Mastra {
         let message = "may be `mastra` only with provider `mastra`";
-        report("memory", message.to_owned(), String::new());
+        report("memory", message, "");
     }
     if let Some(secret) = &agent.api_key_secret
         && !secret.is_empty()
         && !is_secret_name(secret)
     {
-        report(
-            "apiKeySecret",
-            "must be the name of a secret, not a key".to_owned(),
-            secret.clone(),
-        );
+        report("apiKeySecret", "must be the name of a secret, not a key", secret);
     }
     check_headers(&agent.headers, report);
     if agent.query.get("").is_some() {
-        report("query", "must not have an empty name".to_owned(), String::new());
+        report("query", "must not have an empty name", "");
     }
 }
 
-fn check_tools(
-    agent: &AgentConfig,
-    file: &AgentsFile,
-    report: &mut impl FnMut(&'static str, String, String),
-) {
+fn check_tools(agent: &AgentConfig, file: &AgentsFile, report: Report<'_>) {
     let native = NATIVE_TOOL_NAMES.iter().copied();
     let tools: Vec<&str> = native
         .chain(file.tools.iter().map(|(name, _)| name.as_str()))
@@ -157,15 +133,15 @@ fn check_tools(
         for (index, name) in named.iter().enumerate() {
             if !known.contains(&name.as_str()) {
                 let message = format!("must name {kind}; there are: {}", known.join(", "));
-                report(key, message, name.clone());
+                report(key, &message, name);
             } else if named.iter().take(index).any(|earlier| earlier == name) {
-                report(key, "must not name one twice".to_owned(), name.clone());
+                report(key, "must not name one twice", name);
             }
         }
     }
 }
 
-fn check_ranges(agent: &AgentConfig, report: &mut impl FnMut(&'static str, String, String)) {
+fn check_ranges(agent: &AgentConfig, report: Report<'_>) {
     let ranges: [(&'static str, u64, RangeInclusive<u64>); 10] = [
         ("maxSteps", agent.max_steps.into(), 1..=1000),
         ("runTimeoutMs", agent.run_timeout_ms, 1..=DAY_MS),
@@ -189,16 +165,16 @@ fn check_ranges(agent: &AgentConfig, report: &mut impl FnMut(&'static str, Strin
     for (key, value, range) in ranges {
         if !range.contains(&value) {
             let message = format!("must be from {} to {}", range.start(), range.end());
-            report(key, message, value.to_string());
+            report(key, &message, &value.to_string());
         }
     }
 }
 
-fn check_boundary(agent: &AgentConfig, report: &mut impl FnMut(&'static str, String, String)) {
+fn check_boundary(agent: &AgentConfig, report: Report<'_>) {
     let bounds = &agent.model_settings_max;
     if !bounds.stop_sequences.is_empty() || bounds.seed.is_some() {
-        let message = "must not have stopSequences or seed: there is no most of them".to_owned();
-        report("modelSettingsMax", message, String::new());
+        let message = "must not have stopSequences or seed: there is no most of them";
+        report("modelSettingsMax", message, "");
     }
     for entry in &agent.media_addresses {
         let host = ["https://", "http://"]
@@ -215,15 +191,12 @@ fn check_boundary(agent: &AgentConfig, report: &mut impl FnMut(&'static str, Str
         if !host.is_some_and(is_host) {
             let message =
                 "must hold addresses like https://*, https://cdn.example.com or https://*.example.com";
-            report("mediaAddresses", message.to_owned(), entry.clone());
+            report("mediaAddresses", message, entry);
         }
     }
 }
 
-fn check_model_settings(
-    settings: &ModelSettingsConfig,
-    report: &mut impl FnMut(&'static str, String, String),
-) {
+fn check_model_settings(settings: &ModelSettingsConfig, report: Report<'_>) {
     let ranges: [(&'static str, Option<f64>, i8, i8); 4] = [
         ("modelSettings.temperature", settings.temperature, 0, 2),
         ("modelSettings.topP", settings.top_p, 0, 1),
@@ -241,11 +214,7 @@ fn check_model_settings(
         {
             let given = Number::from_f64(value).map_or_else(String::new, |number| number.to_string());
             let message = format!("must be from {least} to {most}");
-            report(
-                key,
-                message,
-                given.strip_suffix(".0").unwrap_or(&given).to_owned(),
-            );
+            report(key, &message, given.strip_suffix(".0").unwrap_or(&given));
         }
     }
     for (key, value) in [
@@ -253,12 +222,12 @@ fn check_model_settings(
         ("modelSettings.topK", settings.top_k),
     ] {
         if value == Some(0) {
-            report(key, "must be at least 1".to_owned(), "0".to_owned());
+            report(key, "must be at least 1", "0");
         }
     }
     if settings.stop_sequences.iter().any(String::is_empty) {
         let key = "modelSettings.stopSequences";
-        report(key, "must not have an empty text".to_owned(), String::new());
+        report(key, "must not have an empty text", "");
     }
 }
 

@@ -7,7 +7,7 @@ use super::tool_names::NATIVE_TOOL_NAMES;
 use super::tool_template::{Part, parts};
 
 /// Takes a key, what must hold of it, and the value.
-type Report<'a> = &'a mut dyn FnMut(&'static str, String, String);
+pub(super) type Report<'a> = &'a mut dyn FnMut(&'static str, &str, &str);
 
 /// Names that every vendor takes.
 pub(super) fn is_tool_name(text: &str) -> bool {
@@ -22,31 +22,19 @@ fn is_name_part(text: &str) -> bool {
 /// An HTTP tool.
 pub(super) fn check_http_tool(name: &str, tool: &HttpToolConfig, report: Report<'_>) {
     if !is_tool_name(name) {
-        report(
-            "",
-            "must be named by 1 to 64 letters, digits, `-` or `_`".to_owned(),
-            name.to_owned(),
-        );
+        report("", "must be named by 1 to 64 letters, digits, `-` or `_`", name);
     } else if NATIVE_TOOL_NAMES.contains(&name) {
-        report(
-            "",
-            "has the name of a tool that is built in".to_owned(),
-            name.to_owned(),
-        );
+        report("", "has the name of a tool that is built in", name);
     }
     if tool.description.trim().is_empty() {
-        report(
-            "description",
-            "must say what the tool does".to_owned(),
-            String::new(),
-        );
+        report("description", "must say what the tool does", "");
     }
     check_template(tool, report);
     if let Some(parameters) = &tool.parameters
         && parameters.get("type").and_then(|kind| kind.as_str()) != Some("object")
     {
         let message = "must be a JSON Schema with `type = \"object\"`";
-        report("parameters", message.to_owned(), String::new());
+        report("parameters", message, "");
     }
     check_headers(&tool.headers, report);
     check_limits(tool.timeout_ms, tool.result_max_bytes, report);
@@ -58,10 +46,10 @@ fn check_template(tool: &HttpToolConfig, report: Report<'_>) {
     let has_path = fixed.splitn(4, '/').count() == 4;
     if !is_base_url(fixed) || tool.url.contains(['#']) || (tool.url.contains(['{']) && !has_path) {
         let message = "must be an http or https address without user or fragment, with `{argument}` in path and query only";
-        return report("url", message.to_owned(), tool.url.clone());
+        return report("url", message, &tool.url);
     }
     let Some(parts) = parts(&tool.url) else {
-        return report("url", "has braces that do not pair".to_owned(), tool.url.clone());
+        return report("url", "has braces that do not pair", &tool.url);
     };
     let known = tool
         .parameters
@@ -72,7 +60,7 @@ fn check_template(tool: &HttpToolConfig, report: Report<'_>) {
             && known.and_then(|known| known.get(name)).is_none()
         {
             let message = "names an argument that `parameters.properties` does not have";
-            report("url", message.to_owned(), name.to_owned());
+            report("url", message, name);
         }
     }
 }
@@ -80,20 +68,16 @@ fn check_template(tool: &HttpToolConfig, report: Report<'_>) {
 /// An MCP server.
 pub(super) fn check_mcp_server(name: &str, server: &McpServerConfig, report: Report<'_>) {
     if !is_tool_name(name) {
-        report(
-            "",
-            "must be named by 1 to 64 letters, digits, `-` or `_`".to_owned(),
-            name.to_owned(),
-        );
+        report("", "must be named by 1 to 64 letters, digits, `-` or `_`", name);
     }
     let path = server.url.split('?').next().unwrap_or_default();
     if !is_base_url(path) || server.url.contains(['#']) {
         let message = "must be an http or https address without user or fragment";
-        report("url", message.to_owned(), server.url.clone());
+        report("url", message, &server.url);
     }
     if server.prefix.len() > 32 || !is_name_part(&server.prefix) {
         let message = "must be at most 32 letters, digits, `-` or `_`";
-        report("prefix", message.to_owned(), server.prefix.clone());
+        report("prefix", message, &server.prefix);
     }
     check_headers(&server.headers, report);
     check_limits(server.timeout_ms, server.result_max_bytes, report);
@@ -104,37 +88,21 @@ pub(super) fn check_headers(headers: &Named<String>, report: Report<'_>) {
         let is_token =
             |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".chars().any(|other| other == c);
         if name.is_empty() || !name.chars().all(is_token) {
-            report(
-                "headers",
-                "has a name that no header may have".to_owned(),
-                name.clone(),
-            );
+            report("headers", "has a name that no header may have", name);
         }
         // A value may be a key that was written here by mistake: it is not repeated.
         let Some(parts) = header_parts(value) else {
-            report(
-                "headers",
-                "has a value whose `${` has no `}`".to_owned(),
-                name.clone(),
-            );
+            report("headers", "has a value whose `${` has no `}`", name);
             continue;
         };
         if value.contains(|c: char| c.is_control()) || !value.is_ascii() {
-            report(
-                "headers",
-                "has a value that no header may have".to_owned(),
-                name.clone(),
-            );
+            report("headers", "has a value that no header may have", name);
         }
         for part in parts {
             if let Err(secret) = part
                 && !is_secret_name(secret)
             {
-                report(
-                    "headers",
-                    "must name secrets in `${NAME}`".to_owned(),
-                    name.clone(),
-                );
+                report("headers", "must name secrets in `${NAME}`", name);
             }
         }
     }
@@ -144,13 +112,13 @@ fn check_limits(timeout_ms: u64, result_max_bytes: usize, report: Report<'_>) {
     if !(1..=DAY_MS).contains(&timeout_ms) {
         report(
             "timeoutMs",
-            format!("must be from 1 to {DAY_MS}"),
-            timeout_ms.to_string(),
+            &format!("must be from 1 to {DAY_MS}"),
+            &timeout_ms.to_string(),
         );
     }
     let most = 32 * 1024 * 1024;
     if !(256..=most).contains(&result_max_bytes) {
         let message = format!("must be from 256 to {most}");
-        report("resultMaxBytes", message, result_max_bytes.to_string());
+        report("resultMaxBytes", &message, &result_max_bytes.to_string());
     }
 }

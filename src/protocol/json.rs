@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::json_cursor::JsonCursor;
 use super::json_text::plain_end;
-pub use super::json_writer::{text, write};
+pub use super::json_writer::text;
 
 /// Deepest nesting accepted; the parser's own limit, checked first so that the answer can name it.
 pub const JSON_MAX_DEPTH: usize = 127;

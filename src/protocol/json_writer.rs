@@ -29,23 +29,13 @@ impl serde::ser::Error for Refused {
 
 /// A value as JSON, without blanks. What follows is cut where a type refuses to be written: none of ours does.
 pub fn text<T: Serialize + ?Sized>(value: &T) -> String {
-    let mut out = Vec::new();
-    write(value, &mut out);
-    String::from_utf8(out).unwrap_or_default()
-}
-
-/// Appends a value, as [`text`] writes it.
-pub fn write<T: Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) {
-    let mut writer = JsonWriter {
-        out: std::mem::take(out),
-        is_number: false,
-    };
+    let mut writer = JsonWriter::default();
     let _ = value.serialize(&mut writer);
-    *out = writer.out;
+    writer.into_text()
 }
 
 /// The text so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct JsonWriter {
     out: Vec<u8>,
     /// Whether the next text is the digits of a number.
@@ -55,6 +45,10 @@ struct JsonWriter {
 type Written = Result<(), Refused>;
 
 impl JsonWriter {
+    fn into_text(self) -> String {
+        String::from_utf8(self.out).unwrap_or_default()
+    }
+
     fn append(&mut self, text: &str) -> Written {
         self.out.extend_from_slice(text.as_bytes());
         Ok(())
@@ -452,12 +446,5 @@ mod tests {
             let padded = format!("{}{characters}", "x".repeat(length));
             assert_eq!(text(&padded), serde_json::to_string(&padded).unwrap());
         }
-    }
-
-    #[test]
-    fn a_value_is_appended_to_what_is_there() {
-        let mut out = b"[1,".to_vec();
-        write(&[2, 3], &mut out);
-        assert_eq!(out, b"[1,[2,3]");
     }
 }

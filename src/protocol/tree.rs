@@ -121,7 +121,7 @@ macro_rules! trees_of_text {
     ($($type:ident)*) => {$(
         impl $crate::protocol::tree::ToTree for $type {
             fn to_tree(&self) -> ::serde_json::Value {
-                $crate::protocol::read::to_value(self).unwrap_or_default()
+                $crate::protocol::read::to_value(self)
             }
         }
     )*};

@@ -8,7 +8,6 @@ use crate::protocol::forwarded_props::ModelSettings;
 use crate::protocol::json;
 use crate::protocol::message::{MediaPart, MediaSource};
 use crate::protocol::parts;
-use crate::protocol::read;
 
 /// The texts that are not blank, joined by blank lines; `None` when there is none.
 pub fn join_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Option<Cow<'a, str>> {
@@ -65,10 +64,7 @@ pub fn object_schema(parameters: Option<&Value>) -> Map<String, Value> {
 
 /// The settings under the names they have in forwardedProps, for upstreams that know the same; empty when none is set.
 pub fn settings_object(settings: &ModelSettings) -> Map<String, Value> {
-    match read::to_value(settings) {
-        Ok(Value::Object(members)) => members,
-        Ok(_) | Err(_) => Map::new(),
-    }
+    json::object(&json::text(settings)).unwrap_or_default()
 }
 
 /// Where the bytes of media are, for vendors that have one place for bytes and another for addresses.
@@ -128,6 +124,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::protocol::read;
 
     #[test]
     fn media_are_bytes_or_an_address_a_vendor_may_fetch() {

@@ -228,8 +228,7 @@ impl<'a, H: HttpClient, C: Clock> KeptThreads<'a, H, C> {
         let mut kept = self.all(newest_first).await?;
         kept.reverse();
         let messages = kept.into_iter().flat_map(|kept| kept.messages);
-        let values = messages.filter_map(|message| read::to_value(&message).ok());
-        Ok(values.list())
+        Ok(messages.map(|message| read::to_value(&message)).list())
     }
 
     async fn threads(&self, request: &ThreadListRequest, page: (u64, u32)) -> Result<Page<Thread>, Halt> {
