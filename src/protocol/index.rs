@@ -71,11 +71,6 @@ impl<K, V> Index<K, V> {
         self.entries.iter()
     }
 
-    /// All values.
-    pub fn into_values(self) -> impl Iterator<Item = V> {
-        self.entries.into_iter().map(|(_, value)| value)
-    }
-
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -95,12 +90,16 @@ impl<K: Key, V> Index<K, V> {
 
     /// Puts a value under a key, in place of the one it has. Gives whether it had none.
     pub fn put(&mut self, key: K, value: V) -> bool {
-        match self.get_mut(&key.to_text()) {
-            Some(known) => {
+        let place = self.places.note(key.to_text(), self.entries.len());
+        match self.entries.get_mut(place) {
+            Some((_, known)) => {
                 *known = value;
                 false
             }
-            None => self.add(key, value),
+            None => {
+                self.entries.push((key, value));
+                true
+            }
         }
     }
 }
@@ -109,6 +108,15 @@ impl<K: Key> KeySet<K> {
     /// Puts a key in; gives whether it was not there.
     pub fn insert(&mut self, key: K) -> bool {
         self.add(key, ())
+    }
+
+    /// Puts a key in unless it is there; gives the number of those that came before it.
+    pub fn place(&mut self, key: K) -> usize {
+        let place = self.places.note(key.to_text(), self.entries.len());
+        if place == self.entries.len() {
+            self.entries.push((key, ()));
+        }
+        place
     }
 }
 
@@ -192,16 +200,17 @@ mod tests {
             (index.get("d"), index.contains("d"), index.contains("c")),
             (None, false, true)
         );
-        assert_eq!(index.into_values().collect::<Vec<_>>(), [4, 12, 5]);
     }
 
     #[test]
     fn sets_are_lists_of_keys_in_json_and_equal_in_any_order() {
-        let set = ids(&["b", "a", "b"]);
+        let mut set = ids(&["b", "a", "b"]);
         assert_eq!(serde_json::to_string(&set).unwrap(), r#"["b","a"]"#);
         let read: KeySet<MessageId> = crate::protocol::read::from_text(r#"["a","b","a"]"#).unwrap();
         assert_eq!(read, set);
         assert_ne!(ids(&["a", "c"]), set);
         assert_ne!(ids(&["a"]), set);
+        let places = ["a", "c", "b"].map(|text| set.place(MessageId::new(text)));
+        assert_eq!(places, [1, 2, 0]);
     }
 }

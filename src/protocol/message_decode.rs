@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::decode::{Object, Path, Report, read_list};
 use super::id::{MessageId, ToolCallId};
-use super::index::Index;
+use super::index::KeySet;
 use super::message::{
     Content, ContentPart, MediaPart, MediaSource, Message, MessageBody, MessageExtras, TextPart,
 };
@@ -14,15 +14,20 @@ use super::tree::json;
 /// Reads a list of messages. Unknown roles, parts and sources are dropped; an id that comes twice keeps its first
 /// place and its last content. Source: contract 2.1, 2.3, AG-UI 2.3, 2.4.
 pub(super) fn decode_messages(object: &mut Object<'_>, report: &mut Report) -> Vec<Message> {
-    let mut messages = Index::default();
+    let mut messages: Vec<Message> = Vec::new();
+    let mut ids = KeySet::default();
     object.list("messages", true, report, |item, at, report| {
         let message = decode_message(item, at, report)?;
-        if !messages.put(message.id.clone(), message) {
-            report.warn(*at, "has the id of an earlier message and replaced it");
+        match messages.get_mut(ids.place(message.id.clone())) {
+            Some(earlier) => {
+                report.warn(*at, "has the id of an earlier message and replaced it");
+                *earlier = message;
+            }
+            None => messages.push(message),
         }
         None::<()>
     });
-    messages.into_values().collect()
+    messages
 }
 
 type Decode<T> = fn(Value, &Path<'_>, &mut Report) -> Option<T>;
