@@ -130,8 +130,8 @@ ${table("for", parts)}
 
 ## What less would mean
 
-The goal is ${goalBytes / 1024} KiB. No part is so heavy that it would be reached without it. Taken away one after the other, what a smaller
-backend would not have:
+The goal is ${goalBytes / 1024} KiB${sum("gzipped") > goalBytes ? ", and no part is so heavy that it would be reached without it" : ""}; over ${limitBytes / 1024} the build stops. Taken away one after the other, what
+a smaller backend would not have:
 
 ${withoutTable(parts)}
 `;

@@ -1,7 +1,7 @@
 //! The platform's objects, as far as they are used here.
 //!
-//! The `worker` crate wraps each in a type of its own, each answer of theirs in an error of its own, and exports classes
-//! that no code of ours needs.
+//! The `worker` crate wraps each in a type of its own, and each answer of theirs in an error of its own: code that
+//! nothing here needs.
 
 use std::time::Duration;
 

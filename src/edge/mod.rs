@@ -16,7 +16,6 @@ mod health;
 mod http;
 mod identity;
 mod ids;
-mod isolate;
 mod kept_thread_handlers;
 mod live_run;
 mod log;
