@@ -8,7 +8,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, statSyn
 import { dirname, join } from "node:path";
 import { cargoHome, fail, isInstalled, namedWasm, root, run, wasmBindgen, which, workerBuild } from "./tools.mjs";
 import { places } from "./function-order.mjs";
-import { trimmed } from "./glue.mjs";
+import { reachableScript, reachableWasm, shortened } from "./glue.mjs";
 import { contents, renamed, stripped } from "./wasm.mjs";
 
 const isForTests = process.argv.includes("--test-commands");
@@ -66,10 +66,12 @@ function refuseUnwantedCode() {
 
 /** Without what the Worker has no use for between wasm and JavaScript. */
 function trim(indexFile, wasmFile) {
-  const { index, wasm: bytes } = trimmed(readFileSync(indexFile, "utf8"), readFileSync(wasmFile));
+  const script = reachableScript(readFileSync(indexFile, "utf8"));
+  writeFileSync(wasmFile, reachableWasm(readFileSync(wasmFile), script));
+  run("wasm-opt", [wasmFile, "--debuginfo", "--remove-unused-module-elements", "--output", wasmFile]);
+  const { index, wasm: bytes } = shortened(script, readFileSync(wasmFile));
   writeFileSync(indexFile, index);
   writeFileSync(wasmFile, bytes);
-  run("wasm-opt", [wasmFile, "--debuginfo", "--remove-unused-module-elements", "--output", wasmFile]);
 }
 
 /** The functions in the order in which they compress best: wasm-opt sorts them by names that say their place. */

@@ -8,7 +8,7 @@ import { contents } from "./wasm.mjs";
 
 // What we want, and what stops the build: growth nobody decided on.
 const goalBytes = 400 * 1024;
-const limitBytes = 500 * 1024;
+const limitBytes = 410 * 1024;
 const files = ["index_bg.wasm", "index.js"];
 
 /** What may be thought away: what it is called, and its modules. */

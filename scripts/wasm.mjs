@@ -141,26 +141,29 @@ function exports(content) {
 
 const partOf = (file, wanted) => sections(file).find(({ id }) => id === wanted)?.content ?? Buffer.of(0);
 
+/** What all is imported from; wasm-bindgen knows one module. */
+export const importModule = (file) => imports(partOf(file, IMPORT))[0]?.module;
 export const importNames = (file) => imports(partOf(file, IMPORT)).map(({ name }) => name);
 export const exportNames = (file) => exports(partOf(file, EXPORT)).map(({ name }) => name);
 
-/** The file with new names of what it imports and exports, by the old ones. An export without a new one is none any more. */
-export function reconnected(file, imported, exported) {
-  const all = sections(file).map(({ id, content, whole }) => {
-    if (id === IMPORT) {
-      return section(id, imports(content).map(({ module, name, type }) => [text(module), text(imported.get(name) ?? name), type]));
-    }
-    if (id === EXPORT) {
-      const kept = exports(content).filter(({ name }) => exported.has(name));
-      return section(id, kept.map(({ name, target }) => [text(exported.get(name)), target]));
-    }
-    return whole;
-  });
+/** The file that exports only these. */
+export function exported(file, names) {
+  return withList(file, EXPORT, (content) => exports(content).filter(({ name }) => names.includes(name)).map(({ name, target }) => [text(name), target]));
+}
+
+/** The file with new names of all it imports, from one module, and exports, by the old ones. */
+export function renamedBorders(file, module, newImports, newExports) {
+  const imported = withList(file, IMPORT, (content) => imports(content).map(({ name, type }) => [text(module), text(newImports.get(name)), type]));
+  return withList(imported, EXPORT, (content) => exports(content).map(({ name, target }) => [text(newExports.get(name)), target]));
+}
+
+/** The file with other entries, lists of bytes, in a section that is a list. */
+function withList(file, wanted, entriesOf) {
+  const all = sections(file).map(({ id, content, whole }) => (id === wanted ? list(id, entriesOf(content)) : whole));
   return Buffer.concat([file.subarray(0, 8), ...all]);
 }
 
-/** A section that is a list. */
-function section(id, entries) {
+function list(id, entries) {
   const content = Buffer.concat([number(entries.length), ...entries.flat()]);
   return Buffer.concat([Buffer.of(id), number(content.length), content]);
 }
