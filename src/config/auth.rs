@@ -1,6 +1,8 @@
 //! `AUTH`.
 
-use serde_json::{Map, Value};
+use std::mem::take;
+
+use serde_json::Value;
 
 use super::ConfigError;
 use super::check::is_secret_name;
@@ -12,7 +14,7 @@ use crate::protocol::json;
 use crate::protocol::json_cursor::{CursorFault, JsonCursor};
 use crate::protocol::order::all;
 use crate::protocol::payload::Member;
-use crate::protocol::read::{self, record};
+use crate::protocol::read::{self, Mismatch, record};
 
 /// How callers prove who they are. Source: D4.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -164,25 +166,28 @@ pub(super) fn auth(vars: Variables<'_>) -> Result<Auth, ConfigError> {
     if table.is_empty() {
         return Ok(Auth::None);
     }
-    match table.shift_remove("mode").as_ref().and_then(Value::as_str) {
-        Some("none") => members::<NoKeys>(table).map(|_| Auth::None),
-        Some("bearer") => bearer(members(table)?).map(Auth::Bearer),
-        Some("jwt") => jwt(members(table)?).map(Auth::Jwt),
-        Some("header") => gateway(members(table)?).map(Auth::Header),
+    let mode = table.shift_remove("mode");
+    let rest = Value::Object(table);
+    match mode.as_ref().and_then(Value::as_str) {
+        Some("none") => members::<NoKeys>(&rest).map(|_| Auth::None),
+        Some("bearer") => bearer(members(&rest)?).map(Auth::Bearer),
+        Some("jwt") => jwt(&mut members(&rest)?).map(Auth::Jwt),
+        Some("header") => gateway(members(&rest)?).map(Auth::Header),
         _ => Err(ConfigError::new(
             "AUTH.mode",
             format!("must be one of {MODES}"),
-            vars.table("AUTH")?,
+            Value::Object(vars.table("AUTH")?),
         )),
     }
 }
 
-fn members<T: for<'a> Member<'a>>(table: Map<String, Value>) -> Result<T, ConfigError> {
-    let table = Value::Object(table);
-    read::from_value(&table).map_err(|error| {
-        let message = "must have the keys of its mode, each of its form";
-        ConfigError::new("AUTH", message, format!("{error}: {}", json::text(&table)))
-    })
+fn members<T: for<'a> Member<'a>>(table: &Value) -> Result<T, ConfigError> {
+    read::from_value(table).map_err(|error| unfit(table, &error))
+}
+
+fn unfit(table: &Value, error: &Mismatch) -> ConfigError {
+    let message = "must have the keys of its mode, each of its form";
+    ConfigError::new("AUTH", message, format!("{error}: {}", json::text(table)))
 }
 
 // Apart: see `Config::from_vars`.
@@ -211,8 +216,8 @@ fn token((index, wire): (usize, TokenWire)) -> Result<BearerToken, ConfigError> 
 
 // Apart: see `Config::from_vars`.
 #[inline(never)]
-fn jwt(wire: JwtWire) -> Result<JwtRules, ConfigError> {
-    let source = (wire.jwks_url, wire.key_secret);
+fn jwt(wire: &mut JwtWire) -> Result<JwtRules, ConfigError> {
+    let source = (wire.jwks_url.take(), wire.key_secret.take());
     let (keys, usual): (KeySource, &[Algorithm]) = match source {
         (Some(url), None) if is_key_address(&url) => (
             KeySource::Url {
@@ -250,17 +255,17 @@ fn jwt(wire: JwtWire) -> Result<JwtRules, ConfigError> {
         }
     }
     Ok(JwtRules {
-        token_header: header_name("AUTH.tokenHeader", wire.token_header)?
+        token_header: header_name("AUTH.tokenHeader", wire.token_header.take())?
             .unwrap_or_else(|| TOKEN_HEADER.to_owned()),
-        algorithms: algorithms(wire.algorithms, &keys, usual)?,
+        algorithms: algorithms(wire.algorithms.take(), &keys, usual)?,
         keys,
-        issuer: wire.issuer,
-        audiences: audiences(wire.audience)?,
-        owner_claim: wire.owner_claim,
-        scope_claim: wire.scope_claim,
-        admin_scope: wire.admin_scope,
-        required_scope: wire.required_scope,
+        audiences: audiences(&wire.audience)?,
         clock_skew_ms: in_range("AUTH.clockSkewMs", wire.clock_skew_ms)?,
+        issuer: take(&mut wire.issuer),
+        owner_claim: take(&mut wire.owner_claim),
+        scope_claim: take(&mut wire.scope_claim),
+        admin_scope: wire.admin_scope.take(),
+        required_scope: wire.required_scope.take(),
     })
 }
 
@@ -296,11 +301,11 @@ fn algorithms(
     Ok(algorithms)
 }
 
-fn audiences(audience: Texts) -> Result<Option<Vec<String>>, ConfigError> {
+fn audiences(audience: &Texts) -> Result<Option<Vec<String>>, ConfigError> {
     let list = match audience {
         Texts::One(text) if text == "*" => return Ok(None),
-        Texts::One(text) => vec![text],
-        Texts::Several(list) => list,
+        Texts::One(text) => vec![text.clone()],
+        Texts::Several(list) => list.clone(),
     };
     if list.is_empty() || list.iter().any(|text| text.is_empty() || text == "*") {
         let message = "must be texts, or `*` alone to accept the issuer's tokens for any application";

@@ -36,6 +36,20 @@ pub enum Place {
 
 pub(super) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
+/// What the numbers of an agent may be, in the order `check_ranges` lists them.
+const RANGES: [(&str, RangeInclusive<u64>); 10] = [
+    ("maxSteps", 1..=1000),
+    ("runTimeoutMs", 1..=DAY_MS),
+    ("upstreamIdleTimeoutMs", 1..=DAY_MS),
+    ("firstResponseWaitMs", 0..=60_000),
+    ("toolTimeoutMs", 1..=DAY_MS),
+    ("keepAliveMs", 0..=DAY_MS),
+    ("eventRetentionMs", 0..=7 * DAY_MS),
+    ("maxRetries", 0..=10),
+    ("lastMessages", 0..=10_000),
+    ("toolResultMaxBytes", 256..=4 * 1024 * 1024),
+];
+
 /// Every mistake: the agents in their order, then the tools, then the MCP servers.
 pub fn check(file: &AgentsFile) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -142,27 +156,19 @@ fn check_tools(agent: &AgentConfig, file: &AgentsFile, report: Report<'_>) {
 }
 
 fn check_ranges(agent: &AgentConfig, report: Report<'_>) {
-    let ranges: [(&'static str, u64, RangeInclusive<u64>); 10] = [
-        ("maxSteps", agent.max_steps.into(), 1..=1000),
-        ("runTimeoutMs", agent.run_timeout_ms, 1..=DAY_MS),
-        (
-            "upstreamIdleTimeoutMs",
-            agent.upstream_idle_timeout_ms,
-            1..=DAY_MS,
-        ),
-        ("firstResponseWaitMs", agent.first_response_wait_ms, 0..=60_000),
-        ("toolTimeoutMs", agent.tool_timeout_ms, 1..=DAY_MS),
-        ("keepAliveMs", agent.keep_alive_ms.unwrap_or(0), 0..=DAY_MS),
-        ("eventRetentionMs", agent.event_retention_ms, 0..=7 * DAY_MS),
-        ("maxRetries", agent.max_retries.into(), 0..=10),
-        ("lastMessages", agent.last_messages.into(), 0..=10_000),
-        (
-            "toolResultMaxBytes",
-            u64::try_from(agent.tool_result_max_bytes).unwrap_or(u64::MAX),
-            256..=4 * 1024 * 1024,
-        ),
+    let values = [
+        agent.max_steps.into(),
+        agent.run_timeout_ms,
+        agent.upstream_idle_timeout_ms,
+        agent.first_response_wait_ms,
+        agent.tool_timeout_ms,
+        agent.keep_alive_ms.unwrap_or(0),
+        agent.event_retention_ms,
+        agent.max_retries.into(),
+        agent.last_messages.into(),
+        u64::try_from(agent.tool_result_max_bytes).unwrap_or(u64::MAX),
     ];
-    for (key, value, range) in ranges {
+    for (value, (key, range)) in values.into_iter().zip(&RANGES) {
         if !range.contains(&value) {
             let message = format!("must be from {} to {}", range.start(), range.end());
             report(key, &message, &value.to_string());
@@ -234,8 +240,8 @@ fn check_model_settings(settings: &ModelSettingsConfig, report: Report<'_>) {
 fn is_agent_id(text: &str) -> bool {
     (1..=128).contains(&text.len())
         && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
 pub(super) fn is_base_url(text: &str) -> bool {
@@ -251,5 +257,7 @@ pub(super) fn is_base_url(text: &str) -> bool {
 pub fn is_secret_name(text: &str) -> bool {
     text.len() <= 128
         && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

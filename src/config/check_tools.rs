@@ -15,8 +15,8 @@ pub(super) fn is_tool_name(text: &str) -> bool {
 }
 
 fn is_name_part(text: &str) -> bool {
-    text.chars()
-        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
 /// An HTTP tool.
@@ -85,9 +85,8 @@ pub(super) fn check_mcp_server(name: &str, server: &McpServerConfig, report: Rep
 
 pub(super) fn check_headers(headers: &Named<String>, report: Report<'_>) {
     for (name, value) in headers.iter() {
-        let is_token =
-            |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".chars().any(|other| other == c);
-        if name.is_empty() || !name.chars().all(is_token) {
+        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if name.is_empty() || !name.bytes().all(is_token) {
             report("headers", "has a name that no header may have", name);
         }
         // A value may be a key that was written here by mistake: it is not repeated.
@@ -95,7 +94,10 @@ pub(super) fn check_headers(headers: &Named<String>, report: Report<'_>) {
             report("headers", "has a value whose `${` has no `}`", name);
             continue;
         };
-        if value.contains(|c: char| c.is_control()) || !value.is_ascii() {
+        if value
+            .bytes()
+            .any(|byte| !byte.is_ascii() || byte.is_ascii_control())
+        {
             report("headers", "has a value that no header may have", name);
         }
         for part in parts {

@@ -13,7 +13,7 @@ mod read;
 pub mod server_tools;
 mod variables;
 
-use std::ops::Deref;
+use std::ops::{Deref, RangeInclusive};
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
@@ -168,6 +168,28 @@ const MIB: usize = 1024 * 1024;
 /// What fits a number of every platform.
 const COUNT_MOST: usize = 2_000_000_000;
 
+/// The platform refuses bodies over 100 MB, and an isolate has 128 MB for the body and all that is made of it.
+const BODY_MOST: usize = 32 * MIB;
+
+/// The variables of the limits in the order of [`Limits`], and what each may be.
+const LIMITS: [(&str, RangeInclusive<usize>); 15] = [
+    ("RUN_BODY_MAX_BYTES", 1..=BODY_MOST),
+    ("RESULT_BODY_MAX_BYTES", 1..=BODY_MOST),
+    ("MESSAGES_MAX_COUNT", 1..=100_000),
+    ("TOOLS_MAX_COUNT", 1..=10_000),
+    ("JSON_MAX_DEPTH", 8..=JSON_MAX_DEPTH),
+    ("SCHEMA_MAX_BYTES", 1..=BODY_MOST),
+    ("SCHEMA_MAX_DEPTH", 1..=JSON_MAX_DEPTH),
+    ("ID_MAX_BYTES", 16..=ID_MAX_BYTES),
+    ("HEADERS_MAX_BYTES", 1024..=128 * 1024),
+    ("RESULTS_PER_CALL_MAX_COUNT", 1..=10_000),
+    ("SOCKET_FRAMES_MAX_COUNT", 1..=1_000_000),
+    ("CONCURRENT_RUNS_MAX_COUNT", 0..=100_000),
+    ("TOKENS_PER_DAY_MAX_COUNT", 0..=COUNT_MOST),
+    ("STORED_MAX_BYTES", 0..=COUNT_MOST),
+    ("ATTACHMENT_MAX_BYTES", 0..=BODY_MOST),
+];
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -209,12 +231,14 @@ impl Config {
     /// The first mistake found.
     pub fn from_vars(embedded_agents_json: &str, vars: &Map<String, Value>) -> Result<Self, ConfigError> {
         let vars = Variables(vars);
-        let tables = merge::Overrides {
-            agents: vars.table("AGENTS")?,
-            tools: vars.table("TOOLS")?,
-            mcp: vars.table("MCP_SERVERS")?,
-        };
-        let file = merge::file(embedded_agents_json, &tables)?;
+        let file = merge::file(
+            embedded_agents_json,
+            &merge::Overrides {
+                agents: vars.table("AGENTS")?,
+                tools: vars.table("TOOLS")?,
+                mcp: vars.table("MCP_SERVERS")?,
+            },
+        )?;
         Ok(Self {
             prefix: prefix(vars)?,
             cors_origins: cors_origins(vars)?,
@@ -298,7 +322,7 @@ fn jurisdiction(vars: Variables<'_>) -> Result<Option<String>, ConfigError> {
 }
 
 fn retention_ms(vars: Variables<'_>) -> Result<Option<u64>, ConfigError> {
-    let days = vars.count("RETENTION_DAYS", 0, 0..=RETENTION_DAYS_MAX)?;
+    let days = vars.count("RETENTION_DAYS", 0, &(0..=RETENTION_DAYS_MAX))?;
     let days = u64::try_from(days).unwrap_or(u64::MAX);
     Ok((days > 0).then(|| days.saturating_mul(DAY_MS)))
 }
@@ -313,8 +337,8 @@ fn prefix(vars: Variables<'_>) -> Result<String, ConfigError> {
         !segment.is_empty()
             && !matches!(segment, "." | "..")
             && segment
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~'))
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte))
     };
     let is_prefix = text.is_empty()
         || text
@@ -345,63 +369,26 @@ fn cors_origins(vars: Variables<'_>) -> Result<Option<Vec<String>>, ConfigError>
 // Apart: see `Config::from_vars`.
 #[inline(never)]
 fn limits(vars: Variables<'_>) -> Result<Limits, ConfigError> {
-    // The platform refuses bodies over 100 MB, and an isolate has 128 MB for the body and all that is made of it.
-    let body_most = 32 * MIB;
     let mut limits = Limits::default();
-    for (name, limit, range) in [
-        (
-            "RUN_BODY_MAX_BYTES",
-            &mut limits.run_body_max_bytes,
-            1..=body_most,
-        ),
-        (
-            "RESULT_BODY_MAX_BYTES",
-            &mut limits.result_body_max_bytes,
-            1..=body_most,
-        ),
-        ("MESSAGES_MAX_COUNT", &mut limits.messages_max_count, 1..=100_000),
-        ("TOOLS_MAX_COUNT", &mut limits.tools_max_count, 1..=10_000),
-        ("JSON_MAX_DEPTH", &mut limits.json_max_depth, 8..=JSON_MAX_DEPTH),
-        ("SCHEMA_MAX_BYTES", &mut limits.schema_max_bytes, 1..=body_most),
-        (
-            "SCHEMA_MAX_DEPTH",
-            &mut limits.schema_max_depth,
-            1..=JSON_MAX_DEPTH,
-        ),
-        ("ID_MAX_BYTES", &mut limits.id_max_bytes, 16..=ID_MAX_BYTES),
-        (
-            "HEADERS_MAX_BYTES",
-            &mut limits.headers_max_bytes,
-            1024..=128 * 1024,
-        ),
-        (
-            "RESULTS_PER_CALL_MAX_COUNT",
-            &mut limits.results_per_call_max_count,
-            1..=10_000,
-        ),
-        (
-            "SOCKET_FRAMES_MAX_COUNT",
-            &mut limits.socket_frames_max_count,
-            1..=1_000_000,
-        ),
-        (
-            "CONCURRENT_RUNS_MAX_COUNT",
-            &mut limits.concurrent_runs_max_count,
-            0..=100_000,
-        ),
-        (
-            "TOKENS_PER_DAY_MAX_COUNT",
-            &mut limits.tokens_per_day_max_count,
-            0..=COUNT_MOST,
-        ),
-        ("STORED_MAX_BYTES", &mut limits.stored_max_bytes, 0..=COUNT_MOST),
-        (
-            "ATTACHMENT_MAX_BYTES",
-            &mut limits.attachment_max_bytes,
-            0..=body_most,
-        ),
-    ] {
-        *limit = vars.count(name, *limit, range)?;
+    let places = [
+        &mut limits.run_body_max_bytes,
+        &mut limits.result_body_max_bytes,
+        &mut limits.messages_max_count,
+        &mut limits.tools_max_count,
+        &mut limits.json_max_depth,
+        &mut limits.schema_max_bytes,
+        &mut limits.schema_max_depth,
+        &mut limits.id_max_bytes,
+        &mut limits.headers_max_bytes,
+        &mut limits.results_per_call_max_count,
+        &mut limits.socket_frames_max_count,
+        &mut limits.concurrent_runs_max_count,
+        &mut limits.tokens_per_day_max_count,
+        &mut limits.stored_max_bytes,
+        &mut limits.attachment_max_bytes,
+    ];
+    for (place, (name, range)) in places.into_iter().zip(&LIMITS) {
+        *place = vars.count(name, *place, range)?;
     }
     Ok(limits)
 }

@@ -289,7 +289,7 @@ impl Variables<'_> {
         &self,
         name: &'static str,
         default: usize,
-        range: RangeInclusive<usize>,
+        range: &RangeInclusive<usize>,
     ) -> Result<usize, ConfigError> {
         let Some(value) = self.json(name)? else {
             return Ok(default);
