@@ -135,11 +135,13 @@ fn check_upstream(agent: &AgentConfig, report: Report<'_>) {
 }
 
 fn check_tools(agent: &AgentConfig, file: &AgentsFile, report: Report<'_>) {
-    let native = NATIVE_TOOL_NAMES.iter().copied();
-    let tools: Vec<&str> = native
-        .chain(file.tools.iter().map(|(name, _)| name.as_str()))
-        .collect();
-    let servers: Vec<&str> = file.mcp.iter().map(|(name, _)| name.as_str()).collect();
+    let (mut tools, mut servers) = (NATIVE_TOOL_NAMES.to_vec(), Vec::new());
+    for (name, _) in file.tools.iter() {
+        tools.push(name.as_str());
+    }
+    for (name, _) in file.mcp.iter() {
+        servers.push(name.as_str());
+    }
     for (key, kind, named, known) in [
         ("tools", "server tools", &agent.tools, tools),
         ("mcp", "MCP servers", &agent.mcp, servers),

@@ -31,7 +31,7 @@ pub(super) fn file(embedded_json: &str, overrides: &Overrides) -> Result<AgentsF
     for (id, keys) in &overrides.agents {
         let keys = table("AGENTS", id, keys)?;
         match agents.iter_mut().find(|agent| agent.id == *id) {
-            Some(agent) => *agent = overridden(agent, id, keys)?,
+            Some(agent) => put_over(agent, id, keys)?,
             None => agents.push(added(id, keys)?),
         }
     }
@@ -97,33 +97,36 @@ fn added(id: &str, keys: &Map<String, Value>) -> Result<AgentConfig, ConfigError
         ));
     }
     let provider = providers::PROVIDERS.first().map(|entry| entry.name);
-    let members = [("id", Value::from(id)), ("provider", Value::from(provider))];
-    let members = members.map(|(name, value)| (name.to_owned(), value));
-    let blank = read::from_value(&members.into_iter().collect());
-    overridden(&blank.map_err(|error| unreadable(id, &error))?, id, keys)
+    let blank = tree::object(vec![("id", id.into()), ("provider", provider.into())]);
+    let mut agent = read::from_value(&blank).map_err(|error| unreadable(id, &error))?;
+    put_over(&mut agent, id, keys)?;
+    Ok(agent)
 }
 
 /// Puts the keys over an agent that decodes, one by one: the first that does not is the culprit.
 // Apart: see `Config::from_vars`.
 #[inline(never)]
-fn overridden(agent: &AgentConfig, id: &str, keys: &Map<String, Value>) -> Result<AgentConfig, ConfigError> {
-    let mut agent = agent.clone();
+fn put_over(agent: &mut AgentConfig, id: &str, keys: &Map<String, Value>) -> Result<(), ConfigError> {
     for (key, value) in keys {
         let name = format!("AGENTS.{id}.{key}");
         if AgentConfig::MEMBERS.iter().all(|(known, _)| known != key) {
             return Err(ConfigError::new(name, "is not a key of an agent", value.clone()));
         }
         let member = tree::object(vec![(key, value.clone())]);
-        read::read_over(&member, &mut agent).map_err(|error| {
+        read::read_over(&member, agent).map_err(|error| {
             let message = "has a value of the wrong form";
             ConfigError::new(name, message, format!("{error}: {}", json::text(value)))
         })?;
     }
     if agent.id == id {
-        Ok(agent)
+        Ok(())
     } else {
         let message = "must be the name of its table";
-        Err(ConfigError::new(format!("AGENTS.{id}.id"), message, agent.id))
+        Err(ConfigError::new(
+            format!("AGENTS.{id}.id"),
+            message,
+            agent.id.clone(),
+        ))
     }
 }
 

@@ -271,17 +271,24 @@ impl Variables<'_> {
         words: &[(&'static str, T)],
         default: T,
     ) -> Result<T, ConfigError> {
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).list();
+        let place = self.place(name, &known)?;
+        let meant = place.and_then(|place| words.get(place));
+        Ok(meant.map_or(default, |(_, meant)| *meant))
+    }
+
+    /// Which of these words it is.
+    fn place(&self, name: &'static str, known: &[&str]) -> Result<Option<usize>, ConfigError> {
         let Some(text) = self.text(name)? else {
-            return Ok(default);
+            return Ok(None);
         };
-        words
-            .iter()
-            .find(|(word, _)| *word == text)
-            .map(|(_, meant)| *meant)
-            .ok_or_else(|| {
-                let known: Vec<&str> = words.iter().map(|(word, _)| *word).list();
-                ConfigError::new(name, format!("must be one of {}", known.join(", ")), text)
-            })
+        match known.iter().position(|word| *word == text) {
+            Some(place) => Ok(Some(place)),
+            None => {
+                let message = format!("must be one of {}", known.join(", "));
+                Err(ConfigError::new(name, message, text))
+            }
+        }
     }
 
     /// A whole number of this range.
