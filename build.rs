@@ -49,7 +49,10 @@ fn main() -> ExitCode {
 
 fn embed() -> Result<(), Vec<String>> {
     let text = fs::read_to_string(FILE).map_err(|error| vec![format!("{FILE}: {error}")])?;
-    let json = serde_json::to_string(&read(&text)?).map_err(|error| vec![error.to_string()])?;
+    read(&text)?;
+    // As it is written: the Worker knows the defaults.
+    let json: serde_json::Value = toml::from_str(&text).map_err(|error| vec![error.to_string()])?;
+    let json = json.to_string();
     let folder = env::var("OUT_DIR").map_err(|error| vec![error.to_string()])?;
     fs::write(Path::new(&folder).join("agents.json"), json).map_err(|error| vec![error.to_string()])
 }

@@ -27,6 +27,12 @@ fn ids(config: &Config) -> Vec<&str> {
 }
 
 #[test]
+fn the_file_means_to_the_worker_what_it_means_to_the_build_script() {
+    let file: agents::AgentsFile = toml::from_str(include_str!("../../agents.toml")).unwrap();
+    assert_eq!(crate::protocol::read::from_text(EMBEDDED_AGENTS), Ok(file));
+}
+
+#[test]
 fn without_variables_everything_has_its_default() {
     let config = config(json!({})).unwrap();
     assert_eq!(
