@@ -58,7 +58,7 @@ function toolAddresses() {
 function refuseUnwantedCode() {
   const names = contents(readFileSync(join(root, wasm))).functions.map(({ name }) => name).join("\n");
   if (!names.includes("io_bridge::")) fail("the wasm has no names to look at.");
-  const unwanted = ["url::parser", "idna::", "tokio::runtime", "chrono::format", "conversions::to_lower", "conversions::to_upper", "unicode_data::alphabetic", "unicode_data::uppercase", "unicode_data::n::", "::dec2flt", "::flt2dec", "collections::btree", "WriterFormatter", "StrSearcher", "slice_error_fail", "is_printable"];
+  const unwanted = ["url::parser", "idna::", "tokio::runtime", "chrono::format", "conversions::to_lower", "conversions::to_upper", "unicode_data::alphabetic", "unicode_data::uppercase", "unicode_data::n::", "::dec2flt", "::flt2dec", "collections::btree", "WriterFormatter", "StrSearcher", "slice_error_fail", "is_printable", "from_utf8_lossy", "join_generic_copy", "<str>::parse::<u16>", "<str>::parse::<u32>", "<str>::parse::<usize>"];
   const found = unwanted.filter((name) => names.includes(name));
   if (found.length > 0) fail(`the wasm carries ${found.join(", ")}: use the platform's own.`);
   if (/test[-_]commands/.test(names)) fail("the wasm carries the commands of the tests.");

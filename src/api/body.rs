@@ -8,6 +8,7 @@ use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::forwarded_props_decode::decode_resource_id;
 use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::json;
+use crate::protocol::number;
 use crate::protocol::thread::{NewThread, ThreadPatch};
 
 /// Longest title, in characters. Source: contract 4.
@@ -63,7 +64,10 @@ pub fn check_content_length(content_length: Option<&str>, limit_bytes: usize) ->
         .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     match length {
         None | Some("") => Ok(()),
-        Some(digits) => check_size(digits.parse().unwrap_or(usize::MAX), limit_bytes),
+        Some(digits) => {
+            let size = number::unsigned(digits).and_then(|size| size.try_into().ok());
+            check_size(size.unwrap_or(usize::MAX), limit_bytes)
+        }
     }
 }
 

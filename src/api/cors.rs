@@ -125,7 +125,7 @@ fn allowed_headers(requested: Option<&str>) -> String {
     if names.is_empty() {
         USUAL_HEADERS.to_owned()
     } else {
-        names.join(", ")
+        parts::join(&names, ", ")
     }
 }
 

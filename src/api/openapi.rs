@@ -9,6 +9,7 @@ use super::error::ErrorCode;
 use crate::list::List;
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::json;
+use crate::protocol::parts;
 use crate::protocol::tree::json;
 
 /// The hand-written part, without blanks.
@@ -78,7 +79,7 @@ fn error_response(status: u16, codes: &[ErrorCode]) -> Value {
     let description: Vec<String> = codes.iter().map(told).list();
     let codes: Vec<_> = codes.iter().map(|code| code.as_str()).list();
     let mut response = json!({
-        "description": description.join("\n\n"),
+        "description": parts::join(&description, "\n\n"),
         "content": { "application/json": { "schema": {
             "$ref": "#/components/schemas/Error",
             "properties": { "code": { "enum": codes } },

@@ -8,8 +8,10 @@ use crate::protocol::decode::Issue;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, ThreadId};
 use crate::protocol::json;
+use crate::protocol::number;
 use crate::protocol::percent;
 use crate::protocol::thread::{MessageForm, MessageListRequest, PageStart, ThreadListRequest, ThreadOrder};
+use crate::protocol::utf8;
 
 /// Threads of a page: default and maximum. Source: contract 4.
 pub const THREAD_PAGE_MAX_COUNT: u32 = 100;
@@ -47,8 +49,7 @@ pub struct RunEventsRequest {
 impl Query {
     /// Takes a query string with or without its `?`; `+` is a space.
     pub fn parse(text: &str) -> Self {
-        let decode =
-            |text: &str| String::from_utf8_lossy(&percent::decode(&text.replace('+', " "))).into_owned();
+        let decode = |text: &str| utf8::lossy(&percent::decode(&text.replace('+', " "))).into_owned();
         let parameters = text
             .strip_prefix('?')
             .unwrap_or(text)
@@ -232,7 +233,7 @@ impl<'a> Reader<'a> {
     fn number(&mut self, name: &str, least: u64) -> Option<u64> {
         let value = self.value(name)?;
         if value.bytes().all(|byte| byte.is_ascii_digit()) {
-            let number = value.parse().unwrap_or(NUMBER_MAX).min(NUMBER_MAX);
+            let number = number::unsigned(value).unwrap_or(NUMBER_MAX).min(NUMBER_MAX);
             if number >= least {
                 return Some(number);
             }

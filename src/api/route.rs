@@ -329,7 +329,7 @@ fn allow_header(methods: impl Iterator<Item = Method>) -> String {
         }
     }
     names.push("OPTIONS");
-    names.join(", ")
+    parts::join(&names, ", ")
 }
 
 /// Path of a run's event stream, as errors and clients write it. Source: D12.

@@ -29,7 +29,7 @@ impl Trace {
         Some(Self {
             id: id.to_owned(),
             // Of the flags of a later version only this one is known here.
-            flags: u8::from_str_radix(flags, 16).ok()? & SAMPLED,
+            flags: u8::try_from(u64::from_str_radix(flags, 16).ok()?).ok()? & SAMPLED,
         })
     }
 

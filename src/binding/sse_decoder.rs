@@ -9,6 +9,8 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
+use crate::protocol::utf8;
+
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// One event of a body.
@@ -102,8 +104,7 @@ impl SseDecoder {
         SseEvent {
             // A name that is not UTF-8 is no name anybody waits for.
             name: std::str::from_utf8(&self.name).unwrap_or_default(),
-            // The plain check goes by words, the lossy one by characters: ten times as long for nothing.
-            data: std::str::from_utf8(data).map_or_else(|_| String::from_utf8_lossy(data), Cow::Borrowed),
+            data: std::str::from_utf8(data).map_or_else(|_| utf8::lossy(data), Cow::Borrowed),
         }
     }
 

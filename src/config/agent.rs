@@ -8,6 +8,7 @@ use crate::protocol::agent::Agent;
 use crate::protocol::forwarded_props::ModelSettings;
 use crate::protocol::id::AgentId;
 use crate::protocol::json;
+use crate::protocol::parts;
 use crate::protocol::tool::Tool;
 use crate::protocol::tree::ToTree;
 
@@ -103,7 +104,7 @@ impl AgentConfig {
             Wire::Google => SEES_HEARS_AND_WATCHES,
         };
         let mut groups =
-            json::object(&[EVERY_AGENT, reasoning, of_the_wire, "}"].concat()).unwrap_or_default();
+            json::object(&parts::join(&[EVERY_AGENT, reasoning, of_the_wire, "}"], "")).unwrap_or_default();
         let mut add = |group: &str, name: &str, value: Value| {
             if let Some(Value::Object(members)) = groups.get_mut(group) {
                 members.insert(name.to_owned(), value);

@@ -13,6 +13,7 @@ use crate::protocol::id::{ResourceId, check_addressable_id};
 use crate::protocol::json;
 use crate::protocol::json_cursor::{CursorFault, JsonCursor};
 use crate::protocol::order::all;
+use crate::protocol::parts;
 use crate::protocol::payload::Member;
 use crate::protocol::read::{self, Mismatch, record};
 
@@ -286,7 +287,7 @@ fn algorithms(
     let read = names.iter().map(|name| Algorithm::parse(name).ok_or(()));
     let Ok(algorithms) = all(read) else {
         let known: Vec<&str> = Algorithm::ALL.iter().map(|known| known.as_str()).list();
-        let message = format!("must be some of {}", known.join(", "));
+        let message = format!("must be some of {}", parts::join(&known, ", "));
         return Err(ConfigError::new(key, message, names));
     };
     let is_shared = algorithms.contains(&Algorithm::Hs256);

@@ -7,7 +7,7 @@ use serde_json::Number;
 
 use super::agents::{AgentConfig, AgentsFile, Memory, ModelSettingsConfig};
 use super::check_tools::{Report, check_headers, check_http_tool, check_mcp_server};
-use super::table::Wire;
+use super::table::{Wire, listed};
 use super::tool_names::NATIVE_TOOL_NAMES;
 
 /// One mistake in the file.
@@ -148,7 +148,7 @@ fn check_tools(agent: &AgentConfig, file: &AgentsFile, report: Report<'_>) {
     ] {
         for (index, name) in named.iter().enumerate() {
             if !known.contains(&name.as_str()) {
-                let message = format!("must name {kind}; there are: {}", known.join(", "));
+                let message = format!("must name {kind}; there are: {}", listed(&known));
                 report(key, &message, name);
             } else if named.iter().take(index).any(|earlier| earlier == name) {
                 report(key, "must not name one twice", name);

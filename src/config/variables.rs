@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::ConfigError;
 use crate::list::List;
 use crate::protocol::json;
+use crate::protocol::parts;
 
 /// One variable a deployment may set, as README's table shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -285,7 +286,7 @@ impl Variables<'_> {
         match known.iter().position(|word| *word == text) {
             Some(place) => Ok(Some(place)),
             None => {
-                let message = format!("must be one of {}", known.join(", "));
+                let message = format!("must be one of {}", parts::join(known, ", "));
                 Err(ConfigError::new(name, message, text))
             }
         }

@@ -1,5 +1,6 @@
 //! Reading what was sent to us, never more than a limit.
 
+use crate::protocol::number;
 use js_sys::{ArrayBuffer, Uint8Array};
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
@@ -28,7 +29,8 @@ const UNWANTED_MAX_BYTES: usize = 64 * 1024 * 1024;
 /// [`BodyFault`]
 pub async fn read(request: &Request, max_bytes: usize) -> Result<Vec<u8>, BodyFault> {
     let says_its_size = request.headers().get("content-length").ok().flatten();
-    if says_its_size.is_some_and(|size| size.parse().is_ok_and(|size: usize| size <= max_bytes)) {
+    let says_its_size = says_its_size.and_then(|size| number::unsigned(&size));
+    if says_its_size.is_some_and(|size| size <= max_bytes as u64) {
         return whole(request).await;
     }
     in_chunks(request, max_bytes).await

@@ -7,6 +7,7 @@ use web_sys::console;
 
 use super::reply::Answer;
 use crate::protocol::json;
+use crate::protocol::number;
 use crate::run::ports::{Level, Log};
 
 /// A line that may be written.
@@ -109,9 +110,9 @@ impl ConsoleLog {
 fn value(name: &str, value: &dyn Display) -> Value {
     let text = value.to_string();
     let is_number = matches!(name, "status" | "attempt") || UNITS.iter().any(|unit| name.ends_with(unit));
-    match text.parse::<u64>() {
-        Ok(number) if is_number => number.into(),
-        Ok(_) | Err(_) => text.into(),
+    match number::unsigned(&text) {
+        Some(number) if is_number => number.into(),
+        Some(_) | None => text.into(),
     }
 }
 

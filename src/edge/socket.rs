@@ -34,6 +34,7 @@ use crate::api::socket::{
 use crate::binding::sse_decoder::SseDecoder;
 use crate::protocol::id::RunId;
 use crate::protocol::input::RunAgentInput;
+use crate::protocol::utf8;
 use crate::run::ports::{Clock, Level, Log};
 
 /// How long a client may take to send its input, in milliseconds.
@@ -312,6 +313,6 @@ async fn error_body(status: u16, mut body: ChunkReader) -> ApiErrorBody {
     while let Some(Ok(chunk)) = body.next_chunk().await {
         bytes.extend_from_slice(&chunk);
     }
-    let body = String::from_utf8_lossy(&bytes).into_owned();
+    let body = utf8::lossy(&bytes).into_owned();
     ApiErrorBody { status, body }
 }

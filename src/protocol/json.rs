@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::json_cursor::JsonCursor;
+use super::json_text;
 use super::json_text::plain_end;
 pub use super::json_writer::text;
+use super::number;
 
 /// Deepest nesting accepted; the parser's own limit, checked first so that the answer can name it.
 pub const JSON_MAX_DEPTH: usize = 127;
@@ -63,7 +65,8 @@ pub fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
         Value::Object(members) => members.get(&*unescaped(step)),
         Value::Array(items) => {
             let is_index = step == "0" || !step.starts_with(['0', '+']);
-            items.get(step.parse::<usize>().ok().filter(|_| is_index)?)
+            let index = number::unsigned(step).filter(|_| is_index)?;
+            items.get(usize::try_from(index).ok()?)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     })
@@ -171,8 +174,8 @@ pub fn heal_surrogates(text: &str) -> Cow<'_, str> {
     let mut at = 0;
     while let Some(offset) = text.get(at..).and_then(|rest| rest.find('\\')) {
         let escape = at + offset;
-        at = match code_unit(text, escape) {
-            Some(0xD800..=0xDBFF) if matches!(code_unit(text, escape + 6), Some(0xDC00..=0xDFFF)) => {
+        at = match escaped_unit(text, escape) {
+            Some(0xD800..=0xDBFF) if matches!(escaped_unit(text, escape + 6), Some(0xDC00..=0xDFFF)) => {
                 escape + 12
             }
             Some(0xD800..=0xDFFF) => {
@@ -193,9 +196,11 @@ pub fn heal_surrogates(text: &str) -> Cow<'_, str> {
 }
 
 /// The code unit of the `\uXXXX` escape that starts at this byte.
-fn code_unit(text: &str, at: usize) -> Option<u16> {
-    let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
-    u16::from_str_radix(digits, 16).ok()
+fn escaped_unit(text: &str, at: usize) -> Option<u16> {
+    if text.get(at..at + 2)? != "\\u" {
+        return None;
+    }
+    json_text::code_unit(text, at + 2)
 }
 
 #[cfg(test)]

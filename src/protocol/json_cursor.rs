@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Number, Value};
 
 use super::json_text::{meant, plain_end};
+use super::number;
 
 /// Containers within one another that typed reading enters; as many as `serde_json` does.
 const DEPTH_MAX: u8 = 127;
@@ -131,7 +132,7 @@ impl<'a> JsonCursor<'a> {
         self.peek();
         let digits = self.raw()?;
         // Of numbers only digits parse; texts and the like never do.
-        digits.parse().map_err(|_| CursorFault::Unexpected)
+        number::unsigned(digits).ok_or(CursorFault::Unexpected)
     }
 
     /// A text.

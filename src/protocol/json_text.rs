@@ -64,21 +64,23 @@ pub(super) fn meant(written: &str) -> Option<String> {
 }
 
 fn code_point(written: &str, at: &mut usize) -> Option<char> {
-    let unit = code_unit(written, at)?;
+    let unit = code_unit(written, *at)?;
+    *at += 4;
     if !(0xD800..0xDC00).contains(&unit) {
         return char::from_u32(unit.into());
     }
     if written.get(*at..*at + 2)? != "\\u" {
         return None;
     }
-    *at += 2;
-    char::decode_utf16([unit, code_unit(written, at)?]).next()?.ok()
+    let low = code_unit(written, *at + 2)?;
+    *at += 6;
+    char::decode_utf16([unit, low]).next()?.ok()
 }
 
-fn code_unit(written: &str, at: &mut usize) -> Option<u16> {
-    let digits = written.get(*at..*at + 4)?;
-    *at += 4;
-    u16::from_str_radix(digits, 16).ok()
+/// The code unit that four hexadecimal digits at this byte write.
+pub fn code_unit(written: &str, at: usize) -> Option<u16> {
+    let unit = u64::from_str_radix(written.get(at..at + 4)?, 16).ok()?;
+    u16::try_from(unit).ok()
 }
 
 /// Appends a text as JSON.

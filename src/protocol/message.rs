@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::id::{MessageId, ToolCallId};
 use super::json_cursor::{CursorFault, JsonCursor};
 use super::message_decode;
+use super::parts;
 use super::payload::Member;
 use super::read::record;
 use super::tool::ToolCall;
@@ -222,7 +223,7 @@ impl Content {
                         | ContentPart::Document(_) => None,
                     })
                     .list();
-                texts.join("\n\n")
+                parts::join(&texts, "\n\n")
             }
         }
     }

@@ -31,3 +31,4 @@ pub mod time;
 pub mod tool;
 pub mod tool_result;
 pub mod tree;
+pub mod utf8;

@@ -1,4 +1,4 @@
-//! JSON's numbers as doubles, and doubles as JSON writes them.
+//! JSON's numbers as doubles, and doubles as JSON writes them; whole numbers.
 
 use serde_json::{Number, Value};
 
@@ -29,6 +29,11 @@ pub fn text(double: f64) -> String {
         Some(whole) => whole.to_owned(),
         None => text,
     }
+}
+
+/// A whole number from 0. To read one of fewer bits is code of its own: the build refuses it (`scripts/build.mjs`).
+pub fn unsigned(text: &str) -> Option<u64> {
+    text.parse().ok()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Texts found in texts.
+//! Texts found in texts, and made of texts.
 //!
 //! The standard library's own ways to look for a `&str` in a text bring their searcher, and through the panics of slices all
 //! that prints texts for debugging, 14 KB of wasm. The build refuses them (`scripts/build.mjs`). `contains('x')` does, too, for
@@ -60,9 +60,32 @@ pub fn split<'a>(text: &'a str, part: &'a str) -> impl Iterator<Item = &'a str> 
     })
 }
 
+/// Texts with a separator between each two.
+pub fn join<T: AsRef<str>>(texts: &[T], separator: &str) -> String {
+    joined(&mut texts.iter().map(AsRef::as_ref), separator)
+}
+
+fn joined(texts: &mut dyn Iterator<Item = &str>, separator: &str) -> String {
+    let mut whole = texts.next().unwrap_or_default().to_owned();
+    for text in texts {
+        whole.push_str(separator);
+        whole.push_str(text);
+    }
+    whole
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_are_joined_as_the_library_joins_them() {
+        let texts = ["", "a", "é", "", "bc"];
+        for count in 0..=texts.len() {
+            let texts = &texts[..count];
+            assert_eq!(join(texts, ", "), texts.join(", "));
+        }
+    }
 
     #[test]
     fn parts_are_found_as_the_library_finds_them() {

@@ -4,7 +4,6 @@
 //! `payload`. A record has all its members but those with a default; what is wrong is said in the words of serde.
 
 use std::borrow::Cow;
-use std::str::FromStr;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -13,7 +12,10 @@ use super::json;
 use super::json_cursor::{CursorFault, JsonCursor};
 use super::json_text::unescaped;
 use super::named::Named;
+use super::number;
+use super::parts;
 use super::payload::{Member, mismatch, text};
+use super::utf8;
 use crate::list::List;
 use crate::platform::parse_double;
 
@@ -321,13 +323,13 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
         [] => format!("there are no {what}s"),
         [one] => format!("expected {one}"),
         [one, other] => format!("expected {one} or {other}"),
-        several => format!("expected one of {}", several.join(", ")),
+        several => format!("expected one of {}", parts::join(several, ", ")),
     };
     format!("unknown {what} `{name}`, {expected}")
 }
 
 fn name_text(name: &[u8]) -> String {
-    unescaped(name).unwrap_or_else(|| String::from_utf8_lossy(name).into_owned())
+    unescaped(name).unwrap_or_else(|| utf8::lossy(name).into_owned())
 }
 
 /// Reads one of these words; gives its position.
@@ -414,10 +416,14 @@ macro_rules! numbers {
     )*};
 }
 
-numbers! { u32 by integer, usize by integer, i64 by integer, f64 by parse_double }
+numbers! { u32 by integer, usize by integer, i64 by signed, f64 by parse_double }
 
-fn integer<T: FromStr>(text: &str) -> Option<T> {
+fn signed(text: &str) -> Option<i64> {
     text.parse().ok()
+}
+
+fn integer<T: TryFrom<u64>>(text: &str) -> Option<T> {
+    number::unsigned(text)?.try_into().ok()
 }
 
 impl<'a> Member<'a> for Map<String, Value> {

@@ -1,5 +1,6 @@
 //! Dates as the wire writes them.
 
+use super::number;
 use super::parts;
 const MS_PER_DAY: u64 = 24 * 60 * 60 * 1000;
 const DAYS_PER_400_YEARS: u64 = 146_097;
@@ -24,16 +25,12 @@ pub fn parse_http_date(text: &str) -> Option<u64> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let rest = parts::split_once(text.trim(), ", ")?.1.strip_suffix(" GMT")?;
     let mut words = rest.split(' ');
-    let day: u64 = words.next()?.parse().ok()?;
+    let day = number::unsigned(words.next()?)?;
     let name = words.next()?;
     let month = (1..=12).find(|month| MONTHS.get(month * 3 - 3..month * 3) == Some(name))?;
-    let year: u64 = words
-        .next()?
-        .parse()
-        .ok()
-        .filter(|year| (1970..10_000).contains(year))?;
-    let mut clock = words.next()?.split(':').map(str::parse::<u64>);
-    let (hour, minute, second) = (clock.next()?.ok()?, clock.next()?.ok()?, clock.next()?.ok()?);
+    let year = number::unsigned(words.next()?).filter(|year| (1970..10_000).contains(year))?;
+    let mut clock = words.next()?.split(':').map(number::unsigned);
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     let days = unix_day(year, u64::try_from(month).ok()?, day)?;
     Some((days * 86_400 + hour * 3600 + minute * 60 + second) * 1000)
 }
@@ -42,12 +39,12 @@ pub fn parse_http_date(text: &str) -> Option<u64> {
 /// parts of a second, in UTC.
 pub fn parse_iso_8601(text: &str) -> Option<u64> {
     let (date, clock) = text.trim().strip_suffix('Z')?.split_once(['T', ' '])?;
-    let mut date = date.split('-').map(str::parse::<u64>);
-    let (year, month, day) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
+    let mut date = date.split('-').map(number::unsigned);
+    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
     let (clock, parts) = clock.split_once('.').unwrap_or((clock, ""));
-    let mut clock = clock.split(':').map(str::parse::<u64>);
-    let (hour, minute, second) = (clock.next()?.ok()?, clock.next()?.ok()?, clock.next()?.ok()?);
-    let ms: u64 = format!("{parts:0<3}").get(..3)?.parse().ok()?;
+    let mut clock = clock.split(':').map(number::unsigned);
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    let ms = number::unsigned(format!("{parts:0<3}").get(..3)?)?;
     let is_date = (1970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
     let days = is_date.then(|| unix_day(year, month, day)).flatten()?;
     Some((days * 86_400 + hour * 3600 + minute * 60 + second) * 1000 + ms)

@@ -139,7 +139,7 @@ pub fn model_text(content: &str) -> String {
             Some(structured) => json::text(structured),
             None => content.to_owned(),
         },
-        (Ok(texts), _) => texts.join("\n"),
+        (Ok(texts), _) => parts::join(&texts, "\n"),
         (Err(()), _) => content.to_owned(),
     }
 }

@@ -11,6 +11,7 @@ use crate::platform::parse_double;
 use crate::protocol::json;
 use crate::protocol::number;
 use crate::protocol::parts;
+use crate::protocol::utf8;
 
 /// Longest detail for the log, in characters.
 const DETAIL_MAX_CHARS: usize = 500;
@@ -57,7 +58,7 @@ struct Report {
 impl Report {
     fn read(payload: &[u8]) -> Self {
         // A page of a proxy is no report and is never copied.
-        let Some(value) = json::tree(&String::from_utf8_lossy(payload)) else {
+        let Some(value) = json::tree(&utf8::lossy(payload)) else {
             return Self::default();
         };
         let value = value.get(0).unwrap_or(&value);
@@ -180,7 +181,7 @@ impl Report {
         if safe.is_empty() {
             return "no readable error".to_owned();
         }
-        safe.join(" ").chars().take(DETAIL_MAX_CHARS).collect()
+        parts::join(&safe, " ").chars().take(DETAIL_MAX_CHARS).collect()
     }
 }
 
@@ -196,7 +197,7 @@ fn is_private(word: &str) -> bool {
 }
 
 fn failure_status(label: &Value) -> Option<u16> {
-    let number = label.as_u64().or_else(|| label.as_str()?.parse().ok())?;
+    let number = label.as_u64().or_else(|| number::unsigned(label.as_str()?))?;
     u16::try_from(number)
         .ok()
         .filter(|status| (400..600).contains(status))

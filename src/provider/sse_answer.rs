@@ -6,6 +6,7 @@ use super::{ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES, r
 use crate::binding::sse_decoder::{SseDecoder, SseFault};
 use crate::protocol::json::heal_surrogates;
 use crate::protocol::json_cursor::{CursorFault, JsonCursor};
+use crate::protocol::utf8;
 
 /// A payload that is not JSON of the wire format. At the end of the body it was cut: [`ProviderError::Truncated`].
 pub const NOT_A_PAYLOAD: ProviderError = ProviderError::Malformed("an event is not of this wire format");
@@ -165,7 +166,7 @@ fn take_healed(
 
 /// A body that is JSON instead of a stream is no answer: we asked for a stream.
 fn json_failure(body: &[u8]) -> ProviderError {
-    match JsonCursor::new(&String::from_utf8_lossy(body)).whole() {
+    match JsonCursor::new(&utf8::lossy(body)).whole() {
         Ok(value) if value.get(0).unwrap_or(&value).get("error").is_some() => refusal::in_stream(body),
         Err(CursorFault::Cut) => ProviderError::Truncated,
         Ok(_) | Err(CursorFault::Unexpected) => ProviderError::Malformed("the answer is not a stream"),

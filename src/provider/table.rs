@@ -140,5 +140,15 @@ pub fn find(name: &str) -> Option<&'static ProviderEntry> {
 /// That a name is no provider's.
 pub fn unknown(name: &str) -> String {
     let known: Vec<&str> = PROVIDERS.iter().map(|entry| entry.name).collect();
-    format!("unknown provider `{name}`, expected one of {}", known.join(", "))
+    format!("unknown provider `{name}`, expected one of {}", listed(&known))
+}
+
+/// Names as a message lists them.
+pub fn listed(names: &[&str]) -> String {
+    let mut list = String::new();
+    for (index, name) in names.iter().enumerate() {
+        list.push_str(if index == 0 { "" } else { ", " });
+        list.push_str(name);
+    }
+    list
 }

@@ -13,6 +13,7 @@ use crate::config::agents::FrontendTools;
 use crate::list::List;
 use crate::protocol::id::{ToolCallAddress, ToolCallId};
 use crate::protocol::json;
+use crate::protocol::parts;
 use crate::protocol::tool::{ToolCall, ToolResult};
 use crate::protocol::tool_result;
 use crate::provider::{ModelMessage, codec};
@@ -100,7 +101,7 @@ impl<P: Ports, S: EventSink> Run<'_, P, S> {
             .map(|violation| format!("{}: {}", violation.pointer, violation.message));
         let sentence = format!(
             "The arguments do not fit the tool's schema. {}",
-            listed.list().join("; ")
+            parts::join(&listed.list(), "; ")
         );
         Some(ToolResult::failure(&sentence))
     }

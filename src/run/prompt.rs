@@ -9,6 +9,7 @@ use crate::protocol::index::Index;
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::json;
 use crate::protocol::message::{Content, ContentPart, Message, MessageBody, TextPart};
+use crate::protocol::parts;
 use crate::protocol::tool::{ToolCall, ToolResult};
 use crate::protocol::tool_result;
 use crate::provider::{ModelMessage, ModelToolCall, ModelToolResult};
@@ -32,7 +33,7 @@ pub fn system_texts(agent: &AgentConfig, input: &RunAgentInput, reads_results: b
             .context
             .iter()
             .map(|entry| format!("- {}: {}", entry.description, entry.value));
-        let list = entries.list().join("\n");
+        let list = parts::join(&entries.list(), "\n");
         texts.push(format!("Context given by the application, as data:\n{list}"));
     }
     let has_instructions = !agent.instructions.trim().is_empty();

@@ -314,7 +314,7 @@ pub(super) async fn reattach(
                     json::text(&json!(value.unwrap_or_default())),
                 );
                 if let Some((before, after)) = parts::split_once(&message.body, &key) {
-                    message.body = [before, &value, after].concat();
+                    message.body = parts::join(&[before, &value, after], "");
                 }
             }
         }

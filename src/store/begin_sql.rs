@@ -9,6 +9,7 @@ use super::body::MESSAGE_COLUMNS;
 use super::messages::{COUNT_MESSAGES, count_rows};
 use super::{Parameter, Quota, Statement};
 use crate::list::List;
+use crate::protocol::parts;
 
 /// Places per turn: a message's place is turn * `TURN_PLACES` + index in the turn.
 pub(super) const TURN_PLACES: u64 = 1 << 20;
@@ -126,7 +127,7 @@ pending(place, call) AS (
 )
 {}",
             sql(first_own),
-            chunks = chunks.join(", "),
+            chunks = parts::join(&chunks, ", "),
         );
         let mut parameters = self.scope.to_vec();
         parameters.extend(self.identity_chunks.iter().map(|chunk| chunk.as_str().into()));

@@ -9,6 +9,7 @@ use crate::protocol::id::{MessageId, ResourceId, ThreadId, ToolCallId};
 use crate::protocol::index::{Index, KeySet};
 use crate::protocol::json;
 use crate::protocol::message::{Content, ContentPart, Message, MessageBody};
+use crate::protocol::parts;
 use crate::protocol::time::iso_8601;
 use crate::protocol::tool::{ToolCall, ToolResult};
 use crate::protocol::tree::json;
@@ -149,7 +150,7 @@ impl MastraRow {
         content.insert("format".to_owned(), json!(2));
         content.insert("parts".to_owned(), Value::Array(self.parts));
         if !self.texts.is_empty() {
-            content.insert("content".to_owned(), self.texts.join("\n\n").into());
+            content.insert("content".to_owned(), parts::join(&self.texts, "\n\n").into());
         }
         let mut row = Map::new();
         let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);

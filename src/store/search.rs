@@ -17,6 +17,7 @@ use crate::protocol::id::{MessageId, ResourceId, ThreadId};
 use crate::protocol::json;
 use crate::protocol::message::{Message, MessageBody};
 use crate::protocol::order::all;
+use crate::protocol::parts;
 use crate::protocol::tree::json;
 
 /// Characters of a message that are indexed.
@@ -311,7 +312,7 @@ fn words_expression(search: &str) -> Option<String> {
         .take(WORDS_MAX)
         .map(|word| format!("\"{}\" *", spaced(word.chars()).replace('"', "\"\"")))
         .list();
-    (!words.is_empty()).then(|| words.join(" AND "))
+    (!words.is_empty()).then(|| parts::join(&words, " AND "))
 }
 
 /// Hits as a parameter `[[thread, message, row], ...]`, the newest that fit one.

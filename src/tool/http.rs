@@ -9,9 +9,11 @@ use super::address::Address;
 use super::template::{Part, parts};
 use crate::list::List;
 use crate::protocol::json;
+use crate::protocol::parts;
 use crate::protocol::percent;
 use crate::protocol::tool::{Tool, ToolResult};
 use crate::protocol::tool_result;
+use crate::protocol::utf8;
 use crate::provider::HttpRequest;
 use crate::provider::Secret;
 
@@ -122,7 +124,7 @@ impl HttpTool {
             }
         }
         if !pairs.is_empty() {
-            url = format!("{url}?{}", pairs.join("&"));
+            url = format!("{url}?{}", parts::join(&pairs, "&"));
         }
         Ok(HttpRequest {
             method: self.method,
@@ -221,7 +223,7 @@ pub fn read_answer(content_type: Option<&str>, body: Vec<u8>) -> Result<ToolResu
         || essence.ends_with("+xml");
     let text = match String::from_utf8(body) {
         Ok(text) => text,
-        Err(error) if is_json || is_text => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        Err(error) if is_json || is_text => utf8::lossy(error.as_bytes()).into_owned(),
         Err(_) => return Err(HttpToolFault::Binary),
     };
     if !is_json && !is_text && text.contains(['\0']) {

@@ -2,6 +2,7 @@
 //!
 //! Source: Anthropic's migration guides up to Claude Opus 5.5, Sonnet 5.5 and Haiku 5.5.
 
+use crate::protocol::number;
 use crate::protocol::parts;
 /// `max_tokens` when nobody set a limit, for Claude 4 and newer: the most that all of these take. A small limit would cut
 /// answers, since thinking counts towards it, and a large one costs nothing.
@@ -61,7 +62,7 @@ impl Abilities {
             };
         };
         let version = version(name);
-        let is_before = |other: (u32, u32)| version.is_some_and(|version| version < other);
+        let is_before = |other: (u64, u64)| version.is_some_and(|version| version < other);
         // Families differ in the version that began to think always.
         let always_thinks_since = match family(name) {
             "opus" => Some((5, 5)),
@@ -104,9 +105,9 @@ fn family(name: &str) -> &str {
 }
 
 /// Major and minor number: the first run of short numbers, longer ones are dates.
-fn version(name: &str) -> Option<(u32, u32)> {
+fn version(name: &str) -> Option<(u64, u64)> {
     let mut numbers = words(name)
-        .map(|word| word.parse().ok().filter(|_| word.len() <= 2))
+        .map(|word| number::unsigned(word).filter(|_| word.len() <= 2))
         .skip_while(Option::is_none);
     let major = numbers.next().flatten()?;
     Some((major, numbers.next().flatten().unwrap_or(0)))

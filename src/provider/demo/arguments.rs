@@ -336,7 +336,7 @@ impl Generator<'_> {
         if let Some((first, _)) = named.and_then(<[_]>::split_first) {
             let is_sentence = SENTENCES.contains(&last);
             let said = if is_sentence {
-                named.unwrap_or_default().join(" ")
+                parts::join(named.unwrap_or_default(), " ")
             } else {
                 (*first).to_owned()
             };

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::list::List;
 use crate::platform::upper_case;
 use crate::protocol::json;
+use crate::protocol::parts;
 use crate::protocol::tool::Tool;
 use crate::provider::ModelToolResult;
 
@@ -32,12 +33,12 @@ pub(super) const REASONING: &str = "The person wants to see reasoning. It never 
 /// Exactly `count` words.
 pub(super) fn long(count: usize) -> String {
     let words: Vec<&str> = FILLING.split_whitespace().cycle().take(count).list();
-    words.join(" ")
+    parts::join(&words, " ")
 }
 
 pub(super) fn title(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take(TITLE_MAX_WORDS).list();
-    let title = words.join(" ");
+    let title = parts::join(&words, " ");
     let title = title.trim_matches(|character: char| character.is_ascii_punctuation());
     let mut characters = title.chars();
     match characters.next() {
@@ -78,7 +79,7 @@ pub(super) const TOOLS_FORBIDDEN: &str = "I may not call tools in this answer.";
 /// What came out of the calls, one paragraph each.
 pub(super) fn results(results: &[ModelToolResult]) -> String {
     let paragraphs: Vec<String> = results.iter().map(result).list();
-    paragraphs.join("\n\n")
+    parts::join(&paragraphs, "\n\n")
 }
 
 fn result(result: &ModelToolResult) -> String {
@@ -109,7 +110,7 @@ pub(super) fn memory(earlier_texts: &[String]) -> String {
         .enumerate()
         .map(|(index, text)| format!("{}. \"{}\"", index + 1, quoted(text)));
     let lines: Vec<String> = lines.list();
-    format!("Before this message you said:\n\n{}", lines.join("\n"))
+    format!("Before this message you said:\n\n{}", parts::join(&lines, "\n"))
 }
 
 /// For a text that asks for nothing the demo knows.
@@ -144,7 +145,7 @@ fn listed(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).list();
     match names.split_last() {
         Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        Some((last, others)) => format!("{} and {last}", parts::join(others, ", ")),
         None => String::new(),
     }
 }

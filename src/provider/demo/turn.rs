@@ -6,6 +6,7 @@ use super::script::word_count;
 use crate::list::List;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::message::ContentPart;
+use crate::protocol::parts;
 use crate::protocol::tool::Tool;
 use crate::provider::{ModelMessage, ModelRequest, ModelToolResult};
 
@@ -95,5 +96,5 @@ fn text_of(parts: &[ContentPart]) -> String {
             | ContentPart::Document(_) => None,
         })
         .list();
-    texts.join("\n\n")
+    parts::join(&texts, "\n\n")
 }

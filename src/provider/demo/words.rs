@@ -2,6 +2,7 @@
 
 use crate::list::List;
 use crate::platform::{is_alphanumeric, is_uppercase, lower_case, parse_double};
+use crate::protocol::number;
 use crate::protocol::parts;
 
 /// Words that stand between a name and its value: "the color *to* blue".
@@ -93,7 +94,7 @@ impl<'t> Words<'t> {
     pub(super) fn number_before(&self, unit: &str) -> Option<u64> {
         let pairs = self.words.iter().zip(self.words.iter().skip(1));
         let mut numbers = pairs.filter(|(_, next)| lower_case(next).trim_end_matches('s') == unit);
-        numbers.find_map(|(number, _)| number.parse().ok())
+        numbers.find_map(|(number, _)| number::unsigned(number))
     }
 
     /// The rest of the phrase after a name, fillers skipped: "dark blue" in "the color to dark blue, please".
@@ -123,7 +124,7 @@ impl<'t> Words<'t> {
             .find_map(|preposition| self.after(preposition))?;
         let is_capitalised = |word: &&&str| word.starts_with(is_uppercase);
         let count = phrase.iter().take_while(is_capitalised).count().max(1);
-        phrase.get(..count).map(|words| words.join(" "))
+        phrase.get(..count).map(|words| parts::join(words, " "))
     }
 
     /// The first color named, as a word or as its hexadecimal code.
@@ -156,7 +157,7 @@ pub(super) fn name_words(name: &str) -> String {
         was_lower = !is_uppercase(character);
     }
     let words: Vec<&str> = words.split_whitespace().list();
-    lower_case(&words.join(" "))
+    lower_case(&parts::join(&words, " "))
 }
 
 fn is_same_word(word: &str, name: &str) -> bool {

@@ -1,5 +1,6 @@
 //! What a model takes, told by its name.
 
+use crate::protocol::number;
 use crate::protocol::parts;
 /// What a model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl Abilities {
         let is_old = name
             .split(|character: char| !character.is_ascii_digit())
             .next()
-            .and_then(|major| major.parse::<u32>().ok())
+            .and_then(number::unsigned)
             .is_some_and(|major| major < 3);
         Self {
             demands_signatures: !is_old,

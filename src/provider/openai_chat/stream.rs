@@ -23,6 +23,7 @@ use crate::protocol::json::heal_surrogates;
 use crate::protocol::json_cursor::CursorFault;
 use crate::protocol::payload;
 use crate::protocol::tree::json;
+use crate::protocol::utf8;
 
 const NOT_A_CHUNK: ProviderError = ProviderError::Malformed("an event is no chat completion chunk");
 
@@ -63,7 +64,7 @@ impl ModelDecoder for ChatDecoder {
             return Ok(());
         }
         if let Form::Json(body) = &self.form {
-            let text = String::from_utf8_lossy(body);
+            let text = utf8::lossy(body);
             let mut chunk: Chunk<'_> = payload::read(&text).map_err(|fault| match fault {
                 CursorFault::Cut => ProviderError::Truncated,
                 CursorFault::Unexpected => ProviderError::Malformed("the answer is no chat completion"),

@@ -11,6 +11,7 @@ use crate::list::List;
 use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::json;
 use crate::protocol::message::{ContentPart, MediaPart, MediaSource};
+use crate::protocol::number;
 use crate::protocol::parts;
 use crate::protocol::tool::Tool;
 use crate::protocol::tree::json;
@@ -50,7 +51,7 @@ fn reasons(model: &str) -> bool {
         let end = text
             .find(|character: char| !character.is_ascii_digit())
             .unwrap_or(text.len());
-        text.get(..end)?.parse::<u32>().ok()
+        number::unsigned(text.get(..end)?)
     };
     if let Some(version) = name.strip_prefix("gpt-") {
         return number(version).is_some_and(|number| number >= 5) && !parts::has(version, "-chat");

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::list::List;
 use crate::protocol::json;
+use crate::protocol::parts;
 
 /// Keywords applied, values compared, names looked up and texts counted (64 bytes are one) in one check. Alternatives
 /// inside alternatives multiply: without a bound a small schema could keep us busy without end.
@@ -397,7 +398,10 @@ fn check_type(types: &[JsonType], value: &Value, place: &Place<'_>) -> Option<Vi
             type_of(value).with_article().to_owned()
         }
     };
-    Some(place.violation(format!("must be {}, not {actual}", expected.join(" or "))))
+    Some(place.violation(format!(
+        "must be {}, not {actual}",
+        parts::join(&expected, " or ")
+    )))
 }
 
 fn type_of(value: &Value) -> JsonType {
