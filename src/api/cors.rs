@@ -1,6 +1,6 @@
 //! Cross-origin rules as data: which headers a preflight and every other answer carry.
 
-use crate::protocol::order::all;
+use crate::list::all;
 use crate::protocol::parts;
 
 /// Response headers a page may read. Source: contract 1.

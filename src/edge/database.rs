@@ -9,8 +9,8 @@ use wasm_bindgen::prelude::*;
 
 use super::bindings::settled;
 use super::stream::describe;
+use crate::list::all;
 use crate::protocol::json;
-use crate::protocol::order::all;
 use crate::store::{Database, DatabaseError, Parameter, Row, Statement};
 
 #[wasm_bindgen]

@@ -5,7 +5,7 @@ use wasm_bindgen::{JsCast, JsValue};
 
 use super::bindings::{Sql, State};
 use super::stream::describe;
-use crate::protocol::order::all;
+use crate::list::all;
 use crate::run::ports::{ObjectStorage, SqlValue, StorageFault};
 
 /// The storage of one object.

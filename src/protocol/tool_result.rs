@@ -5,11 +5,10 @@ use serde_json::{Map, Value};
 use super::decode::InputError;
 use super::json;
 use super::message::{MediaPart, MediaSource};
-use super::order::all;
 use super::parts;
 use super::tool::ToolResult;
 use super::tree::json;
-use crate::list::List;
+use crate::list::{List, all};
 
 /// Failure text for a client that says only that the call failed.
 const UNNAMED_FAILURE: &str = "The tool failed.";

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::body::{MESSAGE_COLUMNS, StoredMessage};
 use super::messages::{PAGE_MAX_BYTES, ROW_BYTES, seen};
 use super::{Attachments, Database, Statement, Store, StoreError};
+use crate::list::all;
 use crate::protocol::id::ThreadId;
-use crate::protocol::order::all;
 
 /// Messages of a part.
 const PART_MAX_COUNT: u32 = 200;

@@ -6,12 +6,11 @@ use super::body::{MESSAGE_COLUMNS, StoredMessage, chunks};
 use super::mastra_form::{Results, mastra_rows};
 use super::row::Fields;
 use super::{Attachments, Database, Lookup, Parameter, Row, Statement, Store, StoreError};
-use crate::list::List;
+use crate::list::{List, all};
 use crate::protocol::id::{ResourceId, ThreadId, ToolCallId};
 use crate::protocol::index::KeySet;
 use crate::protocol::json;
 use crate::protocol::message::Message;
-use crate::protocol::order::all;
 use crate::protocol::thread::{MessageForm, MessageListRequest, Page};
 use crate::protocol::tree::json;
 

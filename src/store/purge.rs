@@ -3,8 +3,8 @@
 
 use super::row::Fields;
 use super::{Attachments, Database, Parameter, Statement, Store, StoreError};
+use crate::list::all;
 use crate::protocol::id::{ResourceId, ThreadId};
-use crate::protocol::order::all;
 
 /// Threads one batch works on.
 const THREADS_MAX: u32 = 20;

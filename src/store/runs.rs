@@ -2,8 +2,8 @@
 
 use super::row::Fields;
 use super::{Attachments, Database, Parameter, Row, RunStatus, Statement, Store, StoreError};
+use crate::list::all;
 use crate::protocol::id::{AgentId, ObjectAddress, ResourceId, RunId, ThreadId};
-use crate::protocol::order::all;
 
 /// What is kept of a run, also after its thread is gone. Source: contract 3, 8, D12.
 #[derive(Debug, Clone, PartialEq, Eq)]

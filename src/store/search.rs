@@ -11,12 +11,11 @@ use super::begin_sql::TURN_PLACES;
 use super::body::{MESSAGE_COLUMNS, chunks};
 use super::row::Fields;
 use super::{Attachments, Database, PersistentRun, Statement, Store, StoreError};
-use crate::list::List;
+use crate::list::{List, all};
 use crate::platform::is_alphanumeric;
 use crate::protocol::id::{MessageId, ResourceId, ThreadId};
 use crate::protocol::json;
 use crate::protocol::message::{Message, MessageBody};
-use crate::protocol::order::all;
 use crate::protocol::parts;
 use crate::protocol::tree::json;
 
