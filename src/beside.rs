@@ -1,25 +1,23 @@
 //! A few futures beside each other. All that run are looked at whenever one wakes: for a handful that is less work, and
 //! far less code, than keeping account of who woke.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::vec;
 
-/// A future that may run beside others.
-pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+use futures::future::LocalBoxFuture;
 
 /// Futures of which some run at a time. Dropping it drops them.
 pub struct Beside<'a, T> {
-    queued: vec::IntoIter<Boxed<'a, T>>,
-    running: Vec<(usize, Boxed<'a, T>)>,
+    queued: vec::IntoIter<LocalBoxFuture<'a, T>>,
+    running: Vec<(usize, LocalBoxFuture<'a, T>)>,
     at_once: usize,
     started_count: usize,
 }
 
 impl<'a, T> Beside<'a, T> {
     /// These futures, of which at most `at_once` run, started in their order.
-    pub fn new(at_once: usize, futures: Vec<Boxed<'a, T>>) -> Self {
+    pub fn new(at_once: usize, futures: Vec<LocalBoxFuture<'a, T>>) -> Self {
         Self {
             queued: futures.into_iter(),
             running: Vec::new(),
@@ -78,8 +76,9 @@ mod tests {
 
     #[test]
     fn what_ends_first_comes_first_and_all_come_in_their_order() {
-        let boxed =
-            |receiver: oneshot::Receiver<char>| -> Boxed<'_, char> { Box::pin(receiver.map(Result::unwrap)) };
+        let boxed = |receiver: oneshot::Receiver<char>| -> LocalBoxFuture<'_, char> {
+            Box::pin(receiver.map(Result::unwrap))
+        };
         let (first, receive_first) = oneshot::channel();
         let (second, receive_second) = oneshot::channel();
         let mut beside = Beside::new(2, vec![boxed(receive_first), boxed(receive_second)]);
@@ -103,7 +102,7 @@ mod tests {
     fn no_more_run_than_may() {
         let started = RefCell::new(Vec::new());
         let is_open = Cell::new(false);
-        let task = |index| -> Boxed<'_, usize> {
+        let task = |index| -> LocalBoxFuture<'_, usize> {
             let (started, is_open, mut is_first) = (&started, &is_open, true);
             Box::pin(poll_fn(move |_| {
                 if std::mem::take(&mut is_first) {

@@ -4,7 +4,7 @@
 use std::pin::pin;
 use std::rc::Rc;
 
-use futures::future::{Either, select};
+use futures::future::{Either, LocalBoxFuture, select};
 use serde_json::Value;
 
 use super::Run;
@@ -15,7 +15,7 @@ use super::mcp_client::McpClient;
 use super::mcp_lists::{McpListing, McpLists};
 use super::pace::{WaitFor, Waited};
 use super::ports::{Clock, EventSink, HttpClient, Level, Log, Ports};
-use crate::beside::{Beside, Boxed};
+use crate::beside::Beside;
 use crate::list::List;
 use crate::protocol::id::ToolCallId;
 use crate::protocol::json;
@@ -44,7 +44,7 @@ pub(super) async fn listings<H: HttpClient, C: Clock>(
     let wait_ms = wait_ms.max(LIST_WAIT_MIN_MS);
     let asked = servers
         .iter()
-        .map(|server| -> Boxed<'_, _> { Box::pin(server.tools(wait_ms)) });
+        .map(|server| -> LocalBoxFuture<'_, _> { Box::pin(server.tools(wait_ms)) });
     Beside::new(CALLS_AT_ONCE, asked.list()).all().await
 }
 
@@ -52,7 +52,7 @@ pub(super) async fn listings<H: HttpClient, C: Clock>(
 async fn leave<H: HttpClient, C: Clock>(servers: &[Rc<McpClient<'_, H, C>>]) {
     let farewells = servers
         .iter()
-        .map(|server| -> Boxed<'_, _> { Box::pin(server.leave()) });
+        .map(|server| -> LocalBoxFuture<'_, _> { Box::pin(server.leave()) });
     Beside::new(CALLS_AT_ONCE, farewells.list()).all().await;
 }
 
@@ -121,7 +121,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         Beside::new(CALLS_AT_ONCE, calls)
     }
 
-    fn server_call(&self, call: &AnsweredCall) -> Boxed<'a, (ToolCallId, ToolResult)> {
+    fn server_call(&self, call: &AnsweredCall) -> LocalBoxFuture<'a, (ToolCallId, ToolResult)> {
         let (id, ports) = (call.id.clone(), self.ports);
         let arguments = json::object(&call.arguments).unwrap_or_default();
         match self.toolbox.owner(&call.name) {
