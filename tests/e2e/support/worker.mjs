@@ -33,6 +33,18 @@ export default { fetch: () => Response.json(points) };
 /** A test's agents as the variable that puts them beside those of agents.toml. */
 const agentsVariable = (agents) => ({ AGENTS: Object.fromEntries(agents.map(({ id, ...keys }) => [id, keys])) });
 
+/** What wrangler.toml says, and the built Worker: with `breakable`, the build that has the commands of `Worker.break`. */
+function built(breakable) {
+  const { workerOptions, main: shipped } = unstable_getMiniflareWorkerOptions(CONFIG_FILE);
+  const main = breakable ? path.join(PROJECT, "build-test", path.basename(shipped)) : shipped;
+  if (!existsSync(main)) {
+    // Not thrown: what a test has open already, its upstream for one, would keep the process waiting.
+    console.error(`The Worker is not built: ${path.relative(PROJECT, main)} is missing.`);
+    process.exit(1);
+  }
+  return { workerOptions, main };
+}
+
 /**
  * Starts the Worker.
  *
@@ -41,9 +53,7 @@ const agentsVariable = (agents) => ({ AGENTS: Object.fromEntries(agents.map(({ i
  * `front` is the text of a module that stands in front of the Worker's own, `./index.js`; `inspect` opens V8's inspector, at `inspectorUrl`.
  */
 export async function startWorker({ agents, vars = {}, secrets = {}, without = [], breakable = false, search = false, attachments = false, page = false, metrics = false, stateFolder, ai, front, inspect = false, ratelimits } = {}) {
-  const { workerOptions, main: shipped } = unstable_getMiniflareWorkerOptions(CONFIG_FILE);
-  const main = breakable ? path.join(PROJECT, "build-test", path.basename(shipped)) : shipped;
-  assert.ok(existsSync(main), `the Worker is not built: ${path.relative(PROJECT, main)} is missing`);
+  const { workerOptions, main } = built(breakable);
   const { modulesRules: _, assets, ...fromConfig } = workerOptions;
   const lines = [];
   const options = convertV4MiniflareOptions({
@@ -99,6 +109,7 @@ export async function startWorker({ agents, vars = {}, secrets = {}, without = [
 
 /** The Worker in a process of its own, which `kill` ends the way a crash does. */
 export async function startWorkerProcess(options) {
+  built(options.breakable);
   const child = fork(fileURLToPath(new URL("./worker-process.mjs", import.meta.url)), {
     detached: true,
     env: { ...process.env, WORKER_OPTIONS: JSON.stringify(options) },
