@@ -28,11 +28,8 @@ pub fn parse_http_date(text: &str) -> Option<u64> {
     let day = number::unsigned(words.next()?)?;
     let name = words.next()?;
     let month = (1..=12).find(|month| MONTHS.get(month * 3 - 3..month * 3) == Some(name))?;
-    let year = number::unsigned(words.next()?).filter(|year| (1970..10_000).contains(year))?;
-    let mut clock = words.next()?.split(':').map(number::unsigned);
-    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-    let days = unix_day(year, u64::try_from(month).ok()?, day)?;
-    Some((days * 86_400 + hour * 3600 + minute * 60 + second) * 1000)
+    let year = number::unsigned(words.next()?)?;
+    unix_ms([year, u64::try_from(month).ok()?, day], words.next()?)
 }
 
 /// Unix milliseconds of a date as JavaScript and most databases write it: `2026-11-29T20:37:00.000Z`, with or without
@@ -42,25 +39,31 @@ pub fn parse_iso_8601(text: &str) -> Option<u64> {
     let mut date = date.split('-').map(number::unsigned);
     let (year, month, day) = (date.next()??, date.next()??, date.next()??);
     let (clock, parts) = clock.split_once('.').unwrap_or((clock, ""));
+    let ms = number::unsigned(format!("{parts:0<3}").get(..3)?)?;
+    Some(unix_ms([year, month, day], clock)? + ms)
+}
+
+/// Unix milliseconds of a day (year, month, day) and `hours:minutes:seconds`; `None` = a calendar and a clock show no such
+/// thing.
+fn unix_ms([year, month, day]: [u64; 3], clock: &str) -> Option<u64> {
     let mut clock = clock.split(':').map(number::unsigned);
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-    let ms = number::unsigned(format!("{parts:0<3}").get(..3)?)?;
     let is_date = (1970..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-    let days = is_date.then(|| unix_day(year, month, day)).flatten()?;
-    Some((days * 86_400 + hour * 3600 + minute * 60 + second) * 1000 + ms)
+    // 60 is a leap second.
+    let is_time = hour < 24 && minute < 60 && second <= 60;
+    let days = (is_date && is_time).then(|| unix_day(year, month, day))?;
+    Some((days * 86_400 + hour * 3600 + minute * 60 + second) * 1000)
 }
 
 /// Days from 1970-01-01 to a date.
-fn unix_day(year: u64, month: u64, day: u64) -> Option<u64> {
+fn unix_day(year: u64, month: u64, day: u64) -> u64 {
     // Years begin in March here, so that the leap day is the last of one.
     let (year, month) = if month > 2 {
         (year, month - 3)
     } else {
         (year - 1, month + 9)
     };
-    let days =
-        year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day.checked_sub(1)?;
-    days.checked_sub(DAYS_BEFORE_1970)
+    year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - DAYS_BEFORE_1970
 }
 
 /// Proleptic Gregorian (year, month, day) of a day counted from 1970-01-01.
@@ -120,6 +123,11 @@ mod tests {
             ("2025-11-29T20:37:00.123456Z", Some(1_764_448_620_123)),
             ("2025-11-29T20:37:00+01:00", None),
             ("2025-13-29T20:37:00Z", None),
+            ("2025-11-32T20:37:00Z", None),
+            ("2025-11-29T24:00:00Z", None),
+            ("2025-11-29T20:60:00Z", None),
+            ("2025-11-29T20:37:61Z", None),
+            ("2025-11-29T0888888888888888883:37:00Z", None),
             ("2025-11-29", None),
             ("", None),
         ] {
@@ -147,6 +155,10 @@ mod tests {
             "Sun, 06 Nov 1994",
             "Sun, 0 Nov 1994 08:49:37 GMT",
             "Sun, 06 anF 1994 08:49:37 GMT",
+            "Sun, 32 Nov 1994 08:49:37 GMT",
+            "Sun, 18446744073709551615 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1969 08:49:37 GMT",
+            "Sun, 06 Nov 1994 888888888888888883:49:37 GMT",
         ] {
             assert_eq!(parse_http_date(other), None, "{other}");
         }
