@@ -9,7 +9,7 @@ use futures::future::LocalBoxFuture;
 use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, future_to_promise};
-use web_sys::Request;
+use web_sys::RequestInit;
 
 use super::clock::PlatformClock;
 use crate::run::ports::Clock;
@@ -107,7 +107,7 @@ extern "C" {
     type Stub;
 
     #[wasm_bindgen(method, catch)]
-    fn fetch(this: &Stub, request: &Request) -> Result<Promise, JsValue>;
+    fn fetch(this: &Stub, url: &str, init: &RequestInit) -> Result<Promise, JsValue>;
 }
 
 impl Context {
@@ -151,12 +151,12 @@ impl Storage {
 }
 
 impl Namespace {
-    /// Sends an object a request.
+    /// Sends an object a request. The platform makes it: one made here would be copied.
     ///
     /// # Errors
     /// What the platform threw.
-    pub async fn send(&self, id: &ObjectId, request: &Request) -> Result<JsValue, JsValue> {
-        settled(self.get(id).and_then(|stub| stub.fetch(request))).await
+    pub async fn send(&self, id: &ObjectId, url: &str, init: &RequestInit) -> Result<JsValue, JsValue> {
+        settled(self.get(id).and_then(|stub| stub.fetch(url, init))).await
     }
 }
 

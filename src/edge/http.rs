@@ -6,7 +6,7 @@ use futures::future::select;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::{
-    AbortController, AbortSignal, Headers, Request, RequestInit, RequestRedirect, Response, WorkerGlobalScope,
+    AbortController, AbortSignal, Headers, RequestInit, RequestRedirect, Response, WorkerGlobalScope,
 };
 
 use super::clock::PlatformClock;
@@ -27,9 +27,9 @@ impl HttpClient for FetchClient {
 
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse<FetchBody>, HttpError> {
         let call = Call::new()?;
-        let request = build(&request, &call.controller).map_err(fault)?;
+        let init = init(&request, &call.controller).map_err(fault)?;
         let global: WorkerGlobalScope = js_sys::global().unchecked_into();
-        let response = JsFuture::from(global.fetch_with_request(&request))
+        let response = JsFuture::from(global.fetch_with_str_and_init(&request.url, &init))
             .await
             .map_err(fault)?;
         call.answer(response)
@@ -111,7 +111,8 @@ impl Drop for Call {
     }
 }
 
-fn build(request: &HttpRequest, controller: &AbortController) -> Result<Request, JsValue> {
+/// The request for the platform, but for its address. The platform makes it: one made here would be copied.
+fn init(request: &HttpRequest, controller: &AbortController) -> Result<RequestInit, JsValue> {
     let headers = Headers::new()?;
     for (name, value) in &request.headers {
         headers.append(name, value)?;
@@ -125,7 +126,7 @@ fn build(request: &HttpRequest, controller: &AbortController) -> Result<Request,
     if let Some(body) = &request.body {
         init.set_body(&body.as_str().into());
     }
-    Request::new_with_str_and_init(&request.url, &init)
+    Ok(init)
 }
 
 fn headers_of(headers: &Headers) -> Vec<(String, String)> {

@@ -80,21 +80,13 @@ impl Answer {
         }
     }
 
-    /// The answer of a run's object, its body untouched. A fetched response's headers cannot be changed: a copy can.
-    ///
-    /// # Errors
-    /// What the platform threw.
-    pub fn relayed(response: &Response) -> Result<Self, JsValue> {
-        let headers = Headers::new_with_headers(&response.headers())?;
-        // The platform says the length itself.
-        headers.delete("content-length")?;
-        Ok(Self {
-            relayed: Some(headers),
-            ..Self::new(
-                response.status(),
-                response.body().map_or(Body::Empty, Body::Stream),
-            )
-        })
+    /// The answer of a run's object, its body untouched.
+    pub fn relayed(response: &Response) -> Self {
+        let body = response.body().map_or(Body::Empty, Body::Stream);
+        Self {
+            relayed: Some(response.headers()),
+            ..Self::new(response.status(), body)
+        }
     }
 
     fn new(status: u16, body: Body) -> Self {
@@ -162,25 +154,32 @@ impl Answer {
     /// # Errors
     /// What the platform threw.
     pub fn into_response(self) -> Result<Response, JsValue> {
-        let headers = self.relayed.map_or_else(Headers::new, Ok)?;
-        for (name, value) in &self.headers {
-            let _ = headers.append(name, value);
-        }
         let init = ResponseInit::new();
         init.set_status(self.status);
-        init.set_headers(&headers);
+        if let Some(relayed) = &self.relayed {
+            init.set_headers(relayed);
+        }
         if let Some(socket) = &self.socket {
             Reflect::set(&init, &"webSocket".into(), socket)?;
         }
-        let stream = match self.body {
-            Body::Empty => None,
+        let response = match self.body {
+            Body::Empty => Response::new_with_opt_readable_stream_and_init(None, &init)?,
             Body::Text(text) => {
                 let bytes = Uint8Array::from(text.as_bytes());
-                return Response::new_with_opt_buffer_source_and_init(Some(&bytes), &init);
+                Response::new_with_opt_buffer_source_and_init(Some(&bytes), &init)?
             }
-            Body::Stream(stream) => Some(stream),
+            Body::Stream(stream) => Response::new_with_opt_readable_stream_and_init(Some(&stream), &init)?,
         };
-        Response::new_with_opt_readable_stream_and_init(stream.as_ref(), &init)
+        // Those of the response itself: the platform has copied what it was made with.
+        let headers = response.headers();
+        if self.relayed.is_some() {
+            // The platform says the length itself.
+            headers.delete("content-length")?;
+        }
+        for (name, value) in &self.headers {
+            let _ = headers.append(name, value);
+        }
+        Ok(response)
     }
 }
 

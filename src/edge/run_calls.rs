@@ -17,6 +17,9 @@ use crate::protocol::json;
 use crate::protocol::read::{self, record, variants};
 use crate::store::Persistence;
 
+/// The platform routes by object; the address only has to be one.
+const ANY_URL: &str = "https://run-object/";
+
 /// What an object answers that has no run: no answer to a client has this status.
 const NO_RUN_STATUS: u16 = 204;
 
@@ -120,15 +123,14 @@ impl RunCall {
         Some((read::from_text(str::from_utf8(&line).ok()?).ok()?, text))
     }
 
-    fn request(&self, text: &str) -> Result<Request, JsValue> {
+    fn request(&self, text: &str) -> RequestInit {
         let mut body = json::text(self);
         body.push('\n');
         body.push_str(text);
         let init = RequestInit::new();
         init.set_method("POST");
         init.set_body(&Uint8Array::from(body.as_bytes()).into());
-        // The platform routes by object; the address only has to be one.
-        Request::new_with_str_and_init("https://run-object/", &init)
+        init
     }
 }
 
@@ -179,7 +181,7 @@ impl RunObjects {
             response => response?,
         };
         let has_run = response.status() != NO_RUN_STATUS;
-        has_run.then(|| Answer::relayed(&response)).transpose()
+        Ok(has_run.then(|| Answer::relayed(&response)))
     }
 
     async fn call_once(
@@ -188,8 +190,8 @@ impl RunObjects {
         call: &RunCall,
         text: &str,
     ) -> Result<Response, JsValue> {
-        let (id, request) = (self.id(address)?, call.request(text)?);
-        self.namespace.send(&id, &request).await?.dyn_into()
+        let (id, request) = (self.id(address)?, call.request(text));
+        self.namespace.send(&id, ANY_URL, &request).await?.dyn_into()
     }
 
     fn id(&self, address: ObjectAddress) -> Result<ObjectId, JsValue> {

@@ -33,8 +33,7 @@ pub async fn relay(request: &Request, env: &Env) -> Option<Result<JsValue, JsVal
         let id = namespace.id_from_hex(&address.to_hex())?;
         let init = RequestInit::new();
         init.set_method("POST");
-        let request = Request::new_with_str_and_init(&url, &init)?;
-        namespace.send(&id, &request).await
+        namespace.send(&id, &url, &init).await
     };
     Some(obeyed.await)
 }
