@@ -102,9 +102,11 @@ ${sections(results, "tool-loop")}
 
 ## Cold start and size
 
-${size.coldRounds} fresh processes each. Workers start in plain \`workerd serve\`. The trivial Worker that carries our wasm, compiled but not
-used, or started, shows what its size alone costs. With \`LOG_LEVEL\` \`error\` nothing is logged: for the first line a process
-logs, workerd loads what formats lines. What the bundle is made of, and why less would mean doing less: [size.md](size.md).
+${size.coldRounds} fresh processes of each Worker, ${size.coldNodeRounds} of each Node server. Workers start in plain \`workerd serve\`, from a
+configuration that is compiled beforehand: reading its text takes longer the more a Worker weighs, and is no part of how a
+deployed one starts. The trivial Worker that carries our wasm, compiled but not used, or started, shows what its size alone
+costs. With \`LOG_LEVEL\` \`error\` nothing is logged: for the first line a process logs, workerd loads what formats lines.
+What the bundle is made of, and why less would mean doing less: [size.md](size.md).
 
 ${sections(results, "cold-start", "bundles")}
 
