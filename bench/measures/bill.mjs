@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import { start } from "../contenders/index.mjs";
 import { PACE_MS, sceneText, TOOL } from "../mock/scene.mjs";
 import { cpuMs } from "../process.mjs";
+import { askedFor } from "./growth.mjs";
 import { judge, runToEnd } from "./run.mjs";
 
 const SAY = { kind: "say", deltaCount: 300 };
@@ -54,20 +55,23 @@ const kinds = [
 
 /** Ours, and the JS Worker to hold it against. */
 export async function bill({ contenders, mock, size }) {
-  const runs = [];
+  const [runs, growth] = [[], []];
   for (const contender of contenders.filter(({ role }) => role === "ours" || role === "yardstick")) {
-    const rows = kinds
-      .filter(({ needs }) => !needs || needs(contender))
-      .map(({ key, label, seconds }) => ({ key: `${contender.name}, ${key}`, label: `${contender.label}: ${label}`, seconds }));
-    await onServer(contender, mock, { COUNTED: "1" }, async (kind, server, index) => {
-      rows[index].counts = await countsOf(kind, contender, server);
+    const taken = kinds.filter(({ needs }) => !needs || needs(contender));
+    const rows = taken.map(({ key, label, seconds }) => ({ key: `${contender.name}, ${key}`, label: `${contender.label}: ${label}`, seconds }));
+    await onServer(contender, mock, { COUNTED: "1" }, async (server) => {
+      for (const [index, { prepare, run }] of taken.entries()) {
+        const prepared = await prepare?.(contender, server);
+        rows[index].counts = await countsOf(server, () => run(contender, server, prepared));
+      }
+      growth.push(...(await askedFor(contender, server, (run) => countsOf(server, run))));
     });
-    await onServer(contender, mock, {}, async (kind, server, index) => {
-      rows[index].cpuMs = await cpuOf(kind, contender, server, size.billRuns);
+    await onServer(contender, mock, {}, async (server) => {
+      for (const [index, kind] of taken.entries()) rows[index].cpuMs = await cpuOf(kind, contender, server, size.billRuns);
     });
     runs.push(...rows);
   }
-  return { runs };
+  return { runs, growth };
 }
 
 async function onServer(contender, mock, env, measure) {
@@ -75,18 +79,17 @@ async function onServer(contender, mock, env, measure) {
   try {
     // What is done once for a fresh process is not a run's.
     await runToEnd(contender, server, SAY, { owner: OWNER });
-    const taken = kinds.filter(({ needs }) => !needs || needs(contender));
-    for (const [index, kind] of taken.entries()) await measure(kind, server, index);
+    await measure(server);
   } finally {
     await server.stop();
   }
 }
 
-async function countsOf({ prepare, run }, contender, server) {
+/** What is asked for while something runs. */
+async function countsOf(server, run) {
   const read = async () => (await fetch(new URL("/counts", server.url))).json();
-  const prepared = await prepare?.(contender, server);
   await read();
-  await run(contender, server, prepared);
+  await run();
   return read();
 }
 

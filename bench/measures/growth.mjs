@@ -1,10 +1,13 @@
-// How the times of a run grow with what it is given: nothing may grow faster than its input.
+// How the times of a run and what it takes of the processor grow with what it is given, and what it asks of the database
+// and of its object: nothing may grow faster than its input.
 
 import { randomUUID } from "node:crypto";
 import { TOOL } from "../mock/scene.mjs";
+import { cpuMs } from "../process.mjs";
 import { growthPower, median } from "../statistics.mjs";
 import { runToEnd } from "./run.mjs";
 
+const OWNER = "ada";
 const SAY = { kind: "say", deltaCount: 20 };
 
 const messages = (count) =>
@@ -15,6 +18,15 @@ const messages = (count) =>
   }));
 
 const tools = (count) => Array.from({ length: count }, (_, index) => ({ ...TOOL, name: `${TOOL.name}_${index}` }));
+
+/** A thread that has about so many messages, as a run that sends them again. */
+async function stored(count, contender, server) {
+  const run = { threadId: randomUUID(), owner: OWNER, history: messages(count - 1) };
+  await runToEnd(contender, server, SAY, run);
+  return run;
+}
+
+const thread = ({ threadId, owner }) => ({ threadId, owner });
 
 /** What grows, at which points, and one run at a point; `prepare` is not timed, `scene` changes what the model says. */
 const axes = {
@@ -30,12 +42,13 @@ const axes = {
   "messages stored in the thread": {
     points: [20, 100, 500, 2000],
     isStored: true,
-    async prepare(count, contender, server) {
-      const threadId = randomUUID();
-      const history = messages(count - 1);
-      await runToEnd(contender, server, SAY, { threadId, owner: "ada", history });
-      return { threadId, owner: "ada" };
-    },
+    prepare: async (count, contender, server) => thread(await stored(count, contender, server)),
+    run: (_, prepared) => prepared,
+  },
+  "messages stored in the thread, and sent again": {
+    points: [20, 100, 500, 2000],
+    isStored: true,
+    prepare: stored,
     run: (_, prepared) => prepared,
   },
   "runs the owner has had": {
@@ -52,26 +65,29 @@ const axes = {
   "parallel runs": { points: [1, 4, 16, 64], isParallel: true, run: () => ({}) },
 };
 
-/** First text and a flood at every point, in turns. */
+/** First text, a flood and the processor time of both at every point, in turns. */
 export async function growth({ contenders, servers, size }) {
   const floodScene = { kind: "flood", deltaCount: size.growthDeltas };
   const rows = [];
   for (const [axis, { points, prepare, scene, run, isParallel, isStored }] of Object.entries(axes)) {
     for (const contender of contenders.filter(({ canStore }) => canStore || !isStored)) {
       const server = servers[contender.name];
-      const measured = points.map((point) => ({ point, firstText: [], flood: [] }));
+      const measured = points.map((point) => ({ point, firstText: [], flood: [], cpuMs: 0 }));
       const prepared = new Map();
       for (const point of points) prepared.set(point, await prepare?.(point, contender, server));
       for (let round = -1; round < size.growthRounds; round += 1) {
-        for (const { point, firstText, flood } of measured) {
+        for (const at of measured) {
+          const { point, firstText, flood } = at;
           const parallel = isParallel ? point : 1;
           const once = (what) =>
             together(parallel, () =>
               runToEnd(contender, server, { ...what, ...scene?.(point) }, run(point, prepared.get(point))),
             );
+          const beforeMs = cpuMs(server.pid);
           const said = await once(SAY);
           const flooded = await once(floodScene);
           if (round < 0) continue;
+          at.cpuMs += cpuMs(server.pid) - beforeMs;
           firstText.push(Math.max(...said.map(({ firstTextMs }) => firstTextMs)));
           flood.push(Math.max(...flooded.map(({ totalMs }) => totalMs)));
         }
@@ -85,7 +101,26 @@ export async function growth({ contenders, servers, size }) {
 const together = (count, run) => Promise.all(Array.from({ length: count }, run));
 
 function curves(measured) {
-  const curve = (key) => measured.map((at) => [at.point, median(at[key])]);
-  const [firstTextMs, floodMs] = [curve("firstText"), curve("flood")];
-  return { firstTextMs, floodMs, firstTextPower: growthPower(firstTextMs), floodPower: growthPower(floodMs) };
+  const curve = (valueOf) => measured.map((at) => [at.point, valueOf(at)]);
+  const firstTextMs = curve(({ firstText }) => median(firstText));
+  const floodMs = curve(({ flood }) => median(flood));
+  const processorMs = curve(({ flood, cpuMs: spentMs }) => spentMs / flood.length);
+  const powers = { firstTextPower: growthPower(firstTextMs), floodPower: growthPower(floodMs), processorPower: growthPower(processorMs) };
+  return { firstTextMs, floodMs, processorMs, ...powers };
+}
+
+/** What one stored run asks for at every point; `countsOf` runs it on a server that counts. */
+export async function askedFor(contender, server, countsOf) {
+  const rows = [];
+  for (const [axis, { points, prepare, scene, run, isParallel }] of Object.entries(axes)) {
+    if (isParallel) continue;
+    const counts = [];
+    for (const point of points) {
+      const prepared = await prepare?.(point, contender, server);
+      const stored = { owner: OWNER, ...run(point, prepared) };
+      counts.push([point, await countsOf(() => runToEnd(contender, server, { ...SAY, ...scene?.(point) }, stored))]);
+    }
+    rows.push({ axis, key: contender.name, label: contender.label, counts });
+  }
+  return rows;
 }

@@ -39,6 +39,21 @@ export function costOf(run) {
 
 const dollars = (value) => (value < 0.005 ? "0" : value.toFixed(2));
 
+/** What is counted of a run that grows. */
+const GROWING = [
+  ["d1Statements", "D1 statements"],
+  ["d1RowsRead", "D1 rows read"],
+  ["d1RowsWritten", "D1 rows written"],
+];
+
+/** What runs ask for at each point of an axis. */
+function growthTable(rows) {
+  return markdown({
+    columns: [rows[0].axis, ...rows[0].counts.map(([point]) => point.toLocaleString("en-US"))],
+    rows: rows.flatMap(({ label, counts }) => GROWING.map(([key, name]) => [`${label}: ${name}`, ...counts.map(([, counted]) => String(counted[key]))])),
+  });
+}
+
 /** The whole page. */
 export function costPage({ results: { bill }, machine }) {
   const rows = bill.runs.map((run) => {
@@ -59,6 +74,7 @@ export function costPage({ results: { bill }, machine }) {
     ...["workerRequests", "objectRequests", "objectAlarms", "objectRowsRead", "objectRowsWritten", "d1Batches", "d1Statements", "d1RowsRead", "d1RowsWritten"].map((key) => String(counted[key])),
     cpuMs.toFixed(1),
   ]);
+  const axes = [...new Set(bill.growth.map(({ axis }) => axis))].map((axis) => growthTable(bill.growth.filter((row) => row.axis === axis)));
   const waitMinutes = 10;
   const waitCost = waitMinutes * 60 * OBJECT_GB * 12.5;
   return `# What runs cost
@@ -72,6 +88,13 @@ and wrote.
 ${markdown({ columns: ["", "Worker requests", "object requests", "alarms", "object rows read", "written", "D1 batches", "statements", "rows read", "written", "CPU ms"], rows: counts })}
 
 CPU time is that of the whole workerd process on this machine, so it is more than Cloudflare's meter would show.
+
+## How that grows
+
+One stored run, by what it is given and what is there already. Worker requests and object requests are one each, and its object
+stores nothing.
+
+${axes.join("\n\n")}
 
 ## Dollars per million runs
 

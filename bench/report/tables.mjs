@@ -106,9 +106,10 @@ const makers = {
       return {
         title: `Growth: ${axis}`,
         columns: ["", ...of[0].firstTextMs.map(([point]) => whole(point)), "power"],
-        rows: of.flatMap(({ label, firstTextMs, floodMs, firstTextPower, floodPower }) => [
+        rows: of.flatMap(({ label, firstTextMs, floodMs, processorMs, firstTextPower, floodPower, processorPower }) => [
           [`${label}, first text, ms`, ...firstTextMs.map(([, ms]) => significant(ms)), number(firstTextPower, 2)],
           [`${label}, flood, ms`, ...floodMs.map(([, ms]) => significant(ms)), number(floodPower, 2)],
+          [`${label}, CPU of both, ms`, ...processorMs.map(([, ms]) => significant(ms)), number(processorPower, 2)],
         ]),
       };
     }),

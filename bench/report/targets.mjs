@@ -126,7 +126,7 @@ const GROWTH_LIMIT = 1.15;
 function growthTargets(rows) {
   const ours = rows?.filter(({ key }) => key === "io-bridge") ?? [];
   if (ours.length === 0) return [];
-  const powers = ours.flatMap(({ firstTextPower, floodPower }) => [firstTextPower, floodPower]);
+  const powers = ours.flatMap(({ firstTextPower, floodPower, processorPower }) => [firstTextPower, floodPower, processorPower]);
   const worst = quantile(powers, 1);
   return [
     {
