@@ -86,6 +86,7 @@ fn listing(begin: &BeginRun, owner: &ResourceId, list: &MessageList) -> Listing 
             begin.object.to_base64url().into(),
         ],
         identity_chunks: list.identity_chunks(),
+        has_results: list.has_results(),
         only_if_nobody_waits: match begin.persistence {
             Persistence::IfThreadExists(_) => true,
             Persistence::Create(_) | Persistence::Stateless => false,
@@ -127,7 +128,7 @@ fn reads(begin: &BeginRun, listing: &Listing, list: &MessageList) -> Vec<Stateme
     let after_shared = last_messages.saturating_sub(counted);
     vec![
         Statement::new(begin_sql::verdict(&begin.quota), vec![owner, thread, run, now]),
-        listing.history(last_messages, after_shared, list.has_results()),
+        listing.history(last_messages, after_shared),
     ]
 }
 

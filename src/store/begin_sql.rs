@@ -89,6 +89,8 @@ pub(super) struct Listing {
     pub scope: [Parameter; 5],
     /// See `MessageList::identity_chunks`.
     pub identity_chunks: Vec<String>,
+    /// Whether calls are answered.
+    pub has_results: bool,
     /// Writes nothing while a run of the thread waits.
     pub only_if_nobody_waits: bool,
     /// Writes nothing once it is used up.
@@ -96,27 +98,40 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// A statement over `listed` (the incoming messages) and `shared` (those that were stored before this run), with
-    /// `own` as its parameters from the given number on.
-    fn statement(&self, own: Vec<Parameter>, sql: impl FnOnce(usize) -> String) -> Statement {
+    /// A statement over `listed` (the incoming messages) and `shared` (those that were stored before this run: `m`, as
+    /// `l` of the list), with `own` as its parameters from the given number on. Of each message of the list the
+    /// statement takes what it needs at once: looking a stored one up again is another row read.
+    fn statement(
+        &self,
+        (names, values): (&str, &str),
+        own: Vec<Parameter>,
+        sql: impl FnOnce(usize) -> String,
+    ) -> Statement {
         let first_own = self.scope.len() + self.identity_chunks.len() + 1;
         let chunks: Vec<String> = (0..self.identity_chunks.len())
             .map(|chunk| format!("(?{})", self.scope.len() + 1 + chunk))
             .list();
+        let results = if self.has_results {
+            format!(
+                "
+  UNION ALL
+  SELECT {values} FROM listed l CROSS JOIN messages m
+    ON m.resource_id = +?1 AND m.thread_id = +?2 AND m.tool_call_id = l.call
+  WHERE l.call IS NOT NULL AND m.place < {TURN_START}"
+            )
+        } else {
+            String::new()
+        };
         let sql = format!(
             "
 WITH listed(i, id, call, role) AS (
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3
   FROM (VALUES {chunks}) chunk, json_each(chunk.column1)
 ),
-shared(i, role, message, place) AS MATERIALIZED (
-  SELECT l.i, l.role, m.rowid, m.place FROM listed l CROSS JOIN messages m
+shared({names}) AS MATERIALIZED (
+  SELECT {values} FROM listed l CROSS JOIN messages m
     ON m.thread_id = +?2 AND m.id = l.id
-  WHERE l.call IS NULL AND m.resource_id = +?1 AND m.place < {TURN_START}
-  UNION ALL
-  SELECT l.i, l.role, m.rowid, m.place FROM listed l CROSS JOIN messages m
-    ON m.resource_id = +?1 AND m.thread_id = +?2 AND m.tool_call_id = l.call
-  WHERE l.call IS NOT NULL AND m.place < {TURN_START}
+  WHERE l.call IS NULL AND m.resource_id = +?1 AND m.place < {TURN_START}{results}
 ),
 pending(place, call) AS (
   SELECT newest.place, c.value FROM (
@@ -138,16 +153,19 @@ pending(place, call) AS (
     /// Superseded messages of the list are visible again; stored messages after the last shared one that are not in the
     /// list are hidden, but for those of live runs.
     pub fn show_listed_only(&self) -> Statement {
-        self.statement(Vec::new(), |_| {
+        let shared = (
+            "message, place, is_hidden",
+            "m.rowid, m.place, m.superseded_by IS NOT NULL",
+        );
+        self.statement(shared, Vec::new(), |_| {
             format!(
                 "UPDATE messages SET superseded_by = CASE WHEN superseded_by IS NULL THEN ?3 END
 WHERE {GATE} AND rowid IN (
-  SELECT m.rowid FROM shared s CROSS JOIN messages m ON m.rowid = s.message WHERE m.superseded_by IS NOT NULL
+  SELECT message FROM shared WHERE is_hidden
   UNION ALL
   SELECT m.rowid FROM messages m
   WHERE m.resource_id = +?1 AND m.thread_id = +?2 AND m.superseded_by IS NULL
     AND m.place > (SELECT max(place) FROM shared)
-    AND m.rowid NOT IN (SELECT message FROM shared)
     AND m.run_id NOT IN (
       SELECT r.id FROM runs r INDEXED BY runs_live
       WHERE r.resource_id = +?1 AND r.thread_id = +?2 AND r.status IN ('running', 'waiting') AND r.deadline_ms > ?4
@@ -161,7 +179,7 @@ WHERE {GATE} AND rowid IN (
     /// New messages after the last shared one, answers to pending calls wherever they are, and changed user content.
     /// `rows`: see `MessageList::row_chunks`.
     pub fn upsert(&self, rows: String) -> Statement {
-        self.statement(vec![rows.into()], |rows| {
+        self.statement(("i", "l.i"), vec![rows.into()], |rows| {
             format!(
                 "INSERT INTO messages (
   thread_id, id, resource_id, place, role, tool_call_id, run_id, body, more_pieces, digest, created_at_ms
@@ -224,12 +242,12 @@ FROM threads t WHERE t.id = +?2 AND t.resource_id = +?1
     }
 
     /// What the model is shown of the thread, as rows without `i`: the newest visible messages before the first shared
-    /// one, `after_shared` of them if anything is shared, else `last_messages`. With `answers`, everything from the
+    /// one, `after_shared` of them if anything is shared, else `last_messages`. With results, everything from the
     /// oldest pending call on that an incoming message answers, too: without the call the answer would say nothing.
     ///
     /// Then stored versions of incoming messages, `i` being the index in the list; not where the incoming content counts.
-    pub fn history(&self, last_messages: u64, after_shared: u64, answers: bool) -> Statement {
-        let exchange = if answers {
+    pub fn history(&self, last_messages: u64, after_shared: u64) -> Statement {
+        let exchange = if self.has_results {
             format!(
                 "
 UNION ALL
@@ -239,7 +257,11 @@ WHERE {BEFORE_SHARED} AND m.place >= (SELECT min(p.place) FROM pending p WHERE p
         } else {
             String::new()
         };
-        self.statement(vec![last_messages.into(), after_shared.into()], |first| {
+        let shared = (
+            "i, message, place, is_user",
+            "l.i, m.rowid, m.place, m.role = 'user' AND l.role = 'user'",
+        );
+        self.statement(shared, vec![last_messages.into(), after_shared.into()], |first| {
             format!(
                 "SELECT * FROM (
   SELECT NULL AS i, {MESSAGE_COLUMNS} FROM messages m
@@ -249,7 +271,7 @@ WHERE {BEFORE_SHARED} AND m.place >= (SELECT min(p.place) FROM pending p WHERE p
 ){exchange}
 UNION ALL
 SELECT s.i, {MESSAGE_COLUMNS} FROM shared s CROSS JOIN messages m ON m.rowid = s.message
-WHERE NOT (m.role = 'user' AND s.role = 'user')",
+WHERE NOT s.is_user",
                 first + 1
             )
         })
