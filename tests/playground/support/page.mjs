@@ -113,6 +113,8 @@ class Visitor {
   async say(text) {
     const field = this.page.getByLabel("Message", { exact: true });
     await field.fill(text);
+    // Not before the agents are known.
+    await this.page.getByRole("button", { name: "Send", disabled: false }).waitFor();
     await field.press("Enter");
   }
 
