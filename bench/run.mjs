@@ -46,7 +46,7 @@ const measures = {
 const SIZES = {
   full: {
     warmUpCount: 10,
-    firstTextRounds: 100,
+    firstTextRounds: 300,
     aimockRounds: 40,
     floodDeltas: 20_000,
     floodRounds: 4,
