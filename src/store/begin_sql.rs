@@ -98,9 +98,10 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// A statement over `listed` (the incoming messages) and `shared` (those that were stored before this run: `m`, as
-    /// `l` of the list), with `own` as its parameters from the given number on. Of each message of the list the
-    /// statement takes what it needs at once: looking a stored one up again is another row read.
+    /// A statement over `listed`, the incoming messages, and `shared`, those that were stored before this run: the columns
+    /// named, each what is said of a stored message `m` and its entry `l` of the list. Whatever the statement asks of
+    /// them belongs there: looking a stored message up again is another row read, for each of the list. `own`: its
+    /// parameters from the given number on.
     fn statement(
         &self,
         (names, values): (&str, &str),
@@ -150,8 +151,8 @@ pending(place, call) AS (
         Statement::new(sql, parameters)
     }
 
-    /// Superseded messages of the list are visible again; stored messages after the last shared one that are not in the
-    /// list are hidden, but for those of live runs.
+    /// Superseded messages of the list are visible again; stored messages after the last shared one, which therefore are
+    /// not in the list, are hidden, but for those of live runs.
     pub fn show_listed_only(&self) -> Statement {
         let shared = (
             "message, place, is_hidden",
