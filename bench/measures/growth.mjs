@@ -30,8 +30,6 @@ async function stored(count, contender, server) {
   return { ...thread, history: [...asked, { id: event.messageId, role: "assistant", content: answerText(SAY) }] };
 }
 
-const thread = ({ threadId, owner }) => ({ threadId, owner });
-
 /** What grows, at which points, and one run at a point; `prepare` is not timed, `scene` changes what the model says. */
 const axes = {
   "bytes of the user message": {
@@ -46,8 +44,8 @@ const axes = {
   "messages stored in the thread": {
     points: [20, 100, 500, 2000],
     isStored: true,
-    prepare: async (...of) => thread(await stored(...of)),
-    run: (_, prepared) => prepared,
+    prepare: stored,
+    run: (_, { threadId, owner }) => ({ threadId, owner }),
   },
   // Fewer, since a list has at most 2,000 with the new one.
   "messages stored in the thread, and sent again": {
@@ -122,8 +120,8 @@ export async function askedFor(contender, server, countsOf) {
     const counts = [];
     for (const point of points) {
       const prepared = await prepare?.(point, contender, server);
-      const stored = { owner: OWNER, ...run(point, prepared) };
-      counts.push([point, await countsOf(() => runToEnd(contender, server, { ...SAY, ...scene?.(point) }, stored))]);
+      const asked = { owner: OWNER, ...run(point, prepared) };
+      counts.push([point, await countsOf(() => runToEnd(contender, server, { ...SAY, ...scene?.(point) }, asked))]);
     }
     rows.push({ axis, key: contender.name, label: contender.label, counts });
   }

@@ -1,5 +1,6 @@
 // docs/benchmarks.svg: the main figures as bars on log axes, and the growth of a run's times.
 
+import { byAxis } from "./tables.mjs";
 import { KEEPS_UP_SHARE } from "./targets.mjs";
 
 const WIDTH = 960;
@@ -106,8 +107,7 @@ function growthPanel({ axis, rows }, x, width) {
 /** The whole picture: panels in two columns. */
 export function chart({ results }) {
   const width = (WIDTH - 2 * MARGIN - PANEL_GAP) / 2;
-  const growth = results.growth ?? [];
-  const axes = [...new Set(growth.map(({ axis }) => axis))].map((axis) => ({ axis, rows: growth.filter((row) => row.axis === axis) }));
+  const axes = byAxis(results.growth ?? []);
   const drawn = [
     ...panels(results).map((panel) => (x) => barPanel(panel, x, width)),
     ...axes.map((panel) => (x) => growthPanel(panel, x, width)),

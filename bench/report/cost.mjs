@@ -1,6 +1,6 @@
 // docs/cost.md: what runs cost, from what they ask of the platform and its list prices.
 
-import { markdown } from "./tables.mjs";
+import { byAxis, markdown } from "./tables.mjs";
 
 // Dollars per million, beyond what the paid plan includes. List prices of Workers, Durable Objects (SQLite storage) and
 // D1 as Cloudflare publishes them; check them before you rely on them.
@@ -47,9 +47,9 @@ const GROWING = [
 ];
 
 /** What runs ask for at each point of an axis. */
-function growthTable(rows) {
+function growthTable({ axis, rows }) {
   return markdown({
-    columns: [rows[0].axis, ...rows[0].counts.map(([point]) => point.toLocaleString("en-US"))],
+    columns: [axis, ...rows[0].counts.map(([point]) => point.toLocaleString("en-US"))],
     rows: rows.flatMap(({ label, counts }) => GROWING.map(([key, name]) => [`${label}: ${name}`, ...counts.map(([, counted]) => String(counted[key]))])),
   });
 }
@@ -74,7 +74,7 @@ export function costPage({ results: { bill }, machine }) {
     ...["workerRequests", "objectRequests", "objectAlarms", "objectRowsRead", "objectRowsWritten", "d1Batches", "d1Statements", "d1RowsRead", "d1RowsWritten"].map((key) => String(counted[key])),
     cpuMs.toFixed(1),
   ]);
-  const axes = [...new Set(bill.growth.map(({ axis }) => axis))].map((axis) => growthTable(bill.growth.filter((row) => row.axis === axis)));
+  const axes = byAxis(bill.growth).map(growthTable);
   const waitMinutes = 10;
   const waitCost = waitMinutes * 60 * OBJECT_GB * 12.5;
   return `# What runs cost
@@ -91,8 +91,7 @@ CPU time is that of the whole workerd process on this machine, so it is more tha
 
 ## How that grows
 
-One stored run, by what it is given and what is there already. Worker requests and object requests are one each, and its object
-stores nothing.
+One stored run, by what it is given and what is there already.
 
 ${axes.join("\n\n")}
 

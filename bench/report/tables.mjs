@@ -10,6 +10,10 @@ const significant = (value) => number(value, value < 10 ? 2 : value < 100 ? 1 : 
 const spreadOf = ({ median, low, high }, show) => `${show(median)} (${show(low)}-${show(high)})`;
 const kib = (bytes) => (bytes === undefined ? "-" : whole(bytes / 1024));
 
+/** What was measured of growth, `[{ axis, rows }]`. */
+export const byAxis = (all) =>
+  [...new Set(all.map(({ axis }) => axis))].map((axis) => ({ axis, rows: all.filter((row) => row.axis === axis) }));
+
 const firstTextTable = (title) => (rows) => [
   {
     title,
@@ -100,19 +104,16 @@ const makers = {
       rows: rows.map(({ label, plainBytes, gzipBytes }) => [label, kib(plainBytes), kib(gzipBytes)]),
     },
   ],
-  growth: (rows) =>
-    [...new Set(rows.map(({ axis }) => axis))].map((axis) => {
-      const of = rows.filter((row) => row.axis === axis);
-      return {
-        title: `Growth: ${axis}`,
-        columns: ["", ...of[0].firstTextMs.map(([point]) => whole(point)), "power"],
-        rows: of.flatMap(({ label, firstTextMs, floodMs, processorMs, firstTextPower, floodPower, processorPower }) => [
-          [`${label}, first text, ms`, ...firstTextMs.map(([, ms]) => significant(ms)), number(firstTextPower, 2)],
-          [`${label}, flood, ms`, ...floodMs.map(([, ms]) => significant(ms)), number(floodPower, 2)],
-          [`${label}, CPU of both, ms`, ...processorMs.map(([, ms]) => significant(ms)), number(processorPower, 2)],
-        ]),
-      };
-    }),
+  growth: (all) =>
+    byAxis(all).map(({ axis, rows }) => ({
+      title: `Growth: ${axis}`,
+      columns: ["", ...rows[0].firstTextMs.map(([point]) => whole(point)), "power"],
+      rows: rows.flatMap(({ label, firstTextMs, floodMs, processorMs, firstTextPower, floodPower, processorPower }) => [
+        [`${label}, first text, ms`, ...firstTextMs.map(([, ms]) => significant(ms)), number(firstTextPower, 2)],
+        [`${label}, flood, ms`, ...floodMs.map(([, ms]) => significant(ms)), number(floodPower, 2)],
+        [`${label}, CPU of both, ms`, ...processorMs.map(([, ms]) => significant(ms)), number(processorPower, 2)],
+      ]),
+    })),
   profile: (rows) => [
     {
       title: "Where the processor time goes",
