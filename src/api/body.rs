@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::error::ApiError;
 use crate::protocol::decode::{Object, Report};
+use crate::protocol::node::Node;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::forwarded_props_decode::decode_resource_id;
 use crate::protocol::id::{ResourceId, ThreadId};
@@ -157,7 +158,7 @@ pub fn confirmed_erasure(body: &str, owner: &ResourceId) -> Result<(), ApiError>
     let mut object = Object::parse(body)?;
     let mut report = Report::default();
     match object.take_some("confirm") {
-        Some(Value::String(text)) if text == owner.as_str() => {}
+        Some(Node::Text(text)) if text == owner.as_str() => {}
         Some(_) | None => report.issue(
             object.path("confirm"),
             "must be the resourceId that is to be erased",
@@ -168,7 +169,7 @@ pub fn confirmed_erasure(body: &str, owner: &ResourceId) -> Result<(), ApiError>
 
 fn optional_id(object: &mut Object<'_>, name: &str, report: &mut Report) -> Option<ThreadId> {
     let text = object.take_some(name)?;
-    let Value::String(text) = text else {
+    let Node::Text(text) = text else {
         report.issue(object.path(name), "must be a string");
         return None;
     };
@@ -180,15 +181,15 @@ fn optional_id(object: &mut Object<'_>, name: &str, report: &mut Report) -> Opti
 fn optional_title(object: &mut Object<'_>, report: &mut Report) -> Option<String> {
     let title = object.take_some("title")?;
     match title {
-        Value::String(title) if title.chars().count() <= TITLE_MAX_CHARS => return Some(title),
-        Value::String(_) => report.issue(object.path("title"), "must be at most 512 characters long"),
+        Node::Text(title) if title.chars().count() <= TITLE_MAX_CHARS => return Some(title.into_owned()),
+        Node::Text(_) => report.issue(object.path("title"), "must be at most 512 characters long"),
         _ => report.issue(object.path("title"), "must be a string"),
     }
     None
 }
 
 fn optional_metadata(object: &mut Object<'_>, report: &mut Report) -> Option<Map<String, Value>> {
-    let metadata = object.take_some("metadata")?;
+    let metadata = object.take_some("metadata")?.into_value();
     let bytes = json::text(&metadata).len();
     match metadata {
         Value::Object(metadata) if bytes <= METADATA_MAX_BYTES => return Some(metadata),

@@ -1,10 +1,11 @@
 //! The WebSocket transport as data: how a socket is refused, and the frames its client sends. Source: contract 7.
 
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use super::error::ApiError;
 use crate::protocol::decode::{Object, Report};
 use crate::protocol::json;
+use crate::protocol::node::Node;
 use crate::protocol::tree::json;
 
 /// Close code of a socket whose run had its terminal event.
@@ -98,7 +99,7 @@ impl ClientFrame {
             }
         };
         let mut report = Report::default();
-        match object.take("type").as_ref().and_then(Value::as_str) {
+        match object.take("type").and_then(Node::into_text).as_deref() {
             Some("PING") => return Self::Ping,
             Some("TOOL_RESULT") => {}
             Some(_) | None => report.issue(object.path("type"), "must be TOOL_RESULT or PING"),
@@ -115,7 +116,7 @@ impl ResultFrame {
             report.issue(object.path("result"), "is required");
         }
         let members = ["result", "error", "isError"].into_iter();
-        let members = members.filter_map(|name| Some((name.to_owned(), object.take(name)?)));
+        let members = members.filter_map(|name| Some((name.to_owned(), object.take(name)?.into_value())));
         let body = json::text(&members.collect::<Map<_, _>>());
         let body = report.finish(body).map(|(body, _)| body);
         Self {

@@ -3,12 +3,14 @@
 //! A reader that meets a fault notes it and goes on with a stand-in value; [`Report::finish`] refuses the whole body
 //! then, so no stand-in ever leaves this crate's decoders.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::{Map, Value};
 
 use super::id::IdFault;
 use super::json::{self, JsonFault};
+use super::node::Node;
 use crate::list::List;
 
 /// Most issues, and most warnings, that are kept of one body.
@@ -133,7 +135,7 @@ impl Report {
 /// An object being read: members are taken out by name, the rest is what we do not know.
 #[derive(Debug)]
 pub struct Object<'a> {
-    members: Map<String, Value>,
+    members: Vec<(Cow<'a, str>, Node<'a>)>,
     at: &'a Path<'a>,
 }
 
@@ -142,9 +144,9 @@ impl<'a> Object<'a> {
     ///
     /// # Errors
     /// [`InputError::Malformed`], [`InputError::TooManyValues`]
-    pub fn parse(body: &str) -> Result<Self, InputError> {
-        match json::parse(body)? {
-            Value::Object(members) => Ok(Self {
+    pub fn parse(body: &'a str) -> Result<Self, InputError> {
+        match json::parse_node(body)? {
+            Node::Object(members) => Ok(Self {
                 members,
                 at: &Path::Root,
             }),
@@ -155,9 +157,9 @@ impl<'a> Object<'a> {
     }
 
     /// Opens a value that must be an object; anything else is an issue and `None`.
-    pub fn open(value: Value, at: &'a Path<'a>, report: &mut Report) -> Option<Self> {
-        match value {
-            Value::Object(members) => Some(Self { members, at }),
+    pub fn open(node: Node<'a>, at: &'a Path<'a>, report: &mut Report) -> Option<Self> {
+        match node {
+            Node::Object(members) => Some(Self { members, at }),
             _ => {
                 report.issue(*at, "must be an object");
                 None
@@ -171,44 +173,52 @@ impl<'a> Object<'a> {
     }
 
     /// Takes a member, whatever it is; the order of the others stays.
-    pub fn take(&mut self, name: &str) -> Option<Value> {
-        self.members.shift_remove(name)
+    pub fn take(&mut self, name: &str) -> Option<Node<'a>> {
+        let mut taken = None;
+        self.members.retain_mut(|(own, node)| {
+            let is_other = own != name;
+            if !is_other {
+                taken = Some(std::mem::replace(node, Node::Null));
+            }
+            is_other
+        });
+        taken
     }
 
     /// Takes a member whose explicit `null` means absent.
-    pub fn take_some(&mut self, name: &str) -> Option<Value> {
-        self.take(name).filter(|value| !value.is_null())
+    pub fn take_some(&mut self, name: &str) -> Option<Node<'a>> {
+        self.take(name).filter(|node| *node != Node::Null)
     }
 
     /// Takes a member that older clients send as `null`: that is absent, with a warning. Source: AG-UI 3 (rule 6).
-    pub fn take_legacy(&mut self, name: &str, report: &mut Report) -> Option<Value> {
-        let value = self.take(name)?;
-        if value.is_null() {
+    pub fn take_legacy(&mut self, name: &str, report: &mut Report) -> Option<Node<'a>> {
+        let node = self.take(name)?;
+        if node == Node::Null {
             report.warn(self.path(name), "was null and counts as absent");
             return None;
         }
-        Some(value)
+        Some(node)
     }
 
     /// Whether a member is there, whatever it is.
     pub fn has(&self, name: &str) -> bool {
-        self.members.contains_key(name)
+        self.members.iter().any(|(own, _)| own == name)
     }
 
     /// Takes a member of any type but `null`.
     pub fn optional_any(&mut self, name: &str, report: &mut Report) -> Option<Value> {
-        let value = self.take(name)?;
-        if value.is_null() {
+        let node = self.take(name)?;
+        if node == Node::Null {
             report.issue(self.path(name), "must not be null");
             return None;
         }
-        Some(value)
+        Some(node.into_value())
     }
 
     /// Takes a string member; missing or another type is an issue and `None`.
     pub fn required_string(&mut self, name: &str, report: &mut Report) -> Option<String> {
         match self.take(name) {
-            Some(Value::String(text)) => return Some(text),
+            Some(Node::Text(text)) => return Some(text.into_owned()),
             Some(_) => report.issue(self.path(name), "must be a string"),
             None => report.issue(self.path(name), "is required"),
         }
@@ -223,7 +233,7 @@ impl<'a> Object<'a> {
     /// Takes a string member that may be absent but not `null`.
     pub fn optional_string(&mut self, name: &str, report: &mut Report) -> Option<String> {
         match self.take(name)? {
-            Value::String(text) => Some(text),
+            Node::Text(text) => Some(text.into_owned()),
             _ => {
                 report.issue(self.path(name), "must be a string");
                 None
@@ -239,17 +249,20 @@ impl<'a> Object<'a> {
         stand_in: fn(&'static str) -> I,
         report: &mut Report,
     ) -> I {
-        let id = self.required_string(name, report).and_then(|text| {
-            parse(&text)
-                .map_err(|fault| report.issue(self.path(name), &fault.to_string()))
-                .ok()
-        });
-        id.unwrap_or_else(|| stand_in(""))
+        match self.take(name) {
+            Some(Node::Text(text)) => match parse(&text) {
+                Ok(id) => return id,
+                Err(fault) => report.issue(self.path(name), &fault.to_string()),
+            },
+            Some(_) => report.issue(self.path(name), "must be a string"),
+            None => report.issue(self.path(name), "is required"),
+        }
+        stand_in("")
     }
 
     /// Takes an object member whose inside is not ours to judge.
     pub fn optional_map(&mut self, name: &str, report: &mut Report) -> Option<Map<String, Value>> {
-        match self.take(name)? {
+        match self.take(name)?.into_value() {
             Value::Object(members) => Some(members),
             _ => {
                 report.issue(self.path(name), "must be an object");
@@ -264,10 +277,10 @@ impl<'a> Object<'a> {
         name: &str,
         required: bool,
         report: &mut Report,
-        read: impl FnMut(Value, &Path<'_>, &mut Report) -> Option<T>,
+        read: impl FnMut(Node<'_>, &Path<'_>, &mut Report) -> Option<T>,
     ) -> Vec<T> {
         match self.take(name) {
-            Some(value) => read_list(value, &self.path(name), report, read),
+            Some(node) => read_list(node, &self.path(name), report, read),
             None if required => {
                 report.issue(self.path(name), "is required");
                 Vec::new()
@@ -278,25 +291,28 @@ impl<'a> Object<'a> {
 
     /// Ends the reading: every member left is not known, and said so.
     pub fn ignore_rest(self, report: &mut Report) {
-        for name in self.members.keys() {
+        for (name, _) in &self.members {
             report.warn(Path::Member(self.at, name), "is not known and was ignored");
         }
     }
 
     /// Ends the reading and gives the members left.
     pub fn into_rest(self) -> Map<String, Value> {
-        self.members
+        let members = self.members.into_iter();
+        members
+            .map(|(name, node)| (name.into_owned(), node.into_value()))
+            .collect()
     }
 }
 
 /// Reads a value that must be a list, item by item.
 pub fn read_list<T>(
-    value: Value,
+    node: Node<'_>,
     at: &Path<'_>,
     report: &mut Report,
-    mut read: impl FnMut(Value, &Path<'_>, &mut Report) -> Option<T>,
+    mut read: impl FnMut(Node<'_>, &Path<'_>, &mut Report) -> Option<T>,
 ) -> Vec<T> {
-    let Value::Array(items) = value else {
+    let Node::List(items) = node else {
         report.issue(*at, "must be an array");
         return Vec::new();
     };

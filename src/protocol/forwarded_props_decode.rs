@@ -5,13 +5,14 @@ use serde_json::{Number, Value};
 use super::decode::{Object, Path, Report};
 use super::forwarded_props::{ClientResource, ForwardedProps, FrontendToolsMode, ModelSettings, ToolChoice};
 use super::id::{AgentId, ResourceId};
+use super::node::Node;
 use super::{json, number};
 use crate::list::List;
 
 /// Reads the object. `null` is absent; a wrong type is a warning, but an issue for `agentId` and `resourceId`.
 /// Source: contract 2.1, table of forwardedProps.
-pub(super) fn decode_forwarded_props(value: Value, at: &Path<'_>, report: &mut Report) -> ForwardedProps {
-    let Some(object) = Object::open(value, at, report) else {
+pub(super) fn decode_forwarded_props(node: Node<'_>, at: &Path<'_>, report: &mut Report) -> ForwardedProps {
+    let Some(object) = Object::open(node, at, report) else {
         return ForwardedProps::default();
     };
     let mut props = Props { object };
@@ -43,8 +44,8 @@ pub(super) fn decode_forwarded_props(value: Value, at: &Path<'_>, report: &mut R
 pub fn decode_resource_id(object: &mut Object<'_>, report: &mut Report) -> ClientResource {
     match object.take_some("resourceId") {
         None => ClientResource::Absent,
-        Some(Value::String(text)) if text.is_empty() => ClientResource::Empty,
-        Some(Value::String(text)) => match ResourceId::parse(&text) {
+        Some(Node::Text(text)) if text.is_empty() => ClientResource::Empty,
+        Some(Node::Text(text)) => match ResourceId::parse(&text) {
             Ok(id) => ClientResource::Given(id),
             Err(fault) => {
                 report.issue(object.path("resourceId"), &fault.to_string());
@@ -72,7 +73,7 @@ impl Props<'_> {
         fault: &str,
         read: impl FnOnce(Value) -> Option<T>,
     ) -> Option<T> {
-        let read_value = read(self.object.take_some(name)?);
+        let read_value = read(self.object.take_some(name)?.into_value());
         if read_value.is_none() {
             report.warn(self.object.path(name), &format!("{fault} and was ignored"));
         }
@@ -104,7 +105,7 @@ impl Props<'_> {
 
     fn agent_id(&mut self, report: &mut Report) -> Option<AgentId> {
         match self.object.take_some("agentId")? {
-            Value::String(text) => AgentId::parse(&text)
+            Node::Text(text) => AgentId::parse(&text)
                 .map_err(|fault| report.issue(self.object.path("agentId"), &fault.to_string()))
                 .ok(),
             _ => {
@@ -182,9 +183,9 @@ impl Props<'_> {
     }
 }
 
-fn open<'a>(value: Option<Value>, at: &'a Path<'a>, report: &mut Report) -> Option<Props<'a>> {
-    match value? {
-        value @ Value::Object(_) => Object::open(value, at, report).map(|object| Props { object }),
+fn open<'a>(node: Option<Node<'a>>, at: &'a Path<'a>, report: &mut Report) -> Option<Props<'a>> {
+    match node? {
+        node @ Node::Object(_) => Object::open(node, at, report).map(|object| Props { object }),
         _ => {
             report.warn(*at, "is not an object and was ignored");
             None

@@ -1,7 +1,5 @@
 //! Reading the body of `POST /run`.
 
-use serde_json::Value;
-
 use super::decode::{InputError, Object, Path, Report, Warning};
 use super::forwarded_props::ForwardedProps;
 use super::forwarded_props_decode::decode_forwarded_props;
@@ -9,6 +7,7 @@ use super::id::{RunId, ThreadId, check_addressable_id};
 use super::index::KeySet;
 use super::input::{ContextEntry, RunAgentInput};
 use super::message_decode::decode_messages;
+use super::node::Node;
 use super::tool::Tool;
 
 /// A body that was accepted, and what was ignored in it.
@@ -39,7 +38,7 @@ impl RunAgentInput {
             context: object.list("context", false, report, decode_context_entry),
             forwarded_props: decode_props(&mut object, report),
             declares_version,
-            state: object.take_legacy("state", report),
+            state: object.take_legacy("state", report).map(Node::into_value),
         };
         if object.has("parentRunId") {
             object.id("parentRunId", RunId::parse, RunId::new, report);
@@ -115,20 +114,20 @@ fn decode_tools(object: &mut Object<'_>, report: &mut Report) -> Vec<Tool> {
     })
 }
 
-fn decode_tool(value: Value, at: &Path<'_>, report: &mut Report) -> Option<Tool> {
-    let mut object = Object::open(value, at, report)?;
+fn decode_tool(node: Node<'_>, at: &Path<'_>, report: &mut Report) -> Option<Tool> {
+    let mut object = Object::open(node, at, report)?;
     let tool = Tool {
         name: object.string("name", report),
         description: object.string("description", report),
-        parameters: object.take_legacy("parameters", report),
+        parameters: object.take_legacy("parameters", report).map(Node::into_value),
     };
     object.optional_map("metadata", report);
     object.ignore_rest(report);
     Some(tool)
 }
 
-fn decode_context_entry(value: Value, at: &Path<'_>, report: &mut Report) -> Option<ContextEntry> {
-    let mut object = Object::open(value, at, report)?;
+fn decode_context_entry(node: Node<'_>, at: &Path<'_>, report: &mut Report) -> Option<ContextEntry> {
+    let mut object = Object::open(node, at, report)?;
     let entry = ContextEntry {
         description: object.string("description", report),
         value: object.string("value", report),
@@ -138,8 +137,8 @@ fn decode_context_entry(value: Value, at: &Path<'_>, report: &mut Report) -> Opt
 }
 
 /// `resume` is checked like everything else and then dropped (AG-UI INT-6).
-fn check_resume_entry(value: Value, at: &Path<'_>, report: &mut Report) -> Option<()> {
-    let mut object = Object::open(value, at, report)?;
+fn check_resume_entry(node: Node<'_>, at: &Path<'_>, report: &mut Report) -> Option<()> {
+    let mut object = Object::open(node, at, report)?;
     object.string("interruptId", report);
     object.string("status", report);
     object.take_legacy("payload", report);
@@ -150,7 +149,7 @@ fn check_resume_entry(value: Value, at: &Path<'_>, report: &mut Report) -> Optio
 
 fn decode_props(object: &mut Object<'_>, report: &mut Report) -> ForwardedProps {
     match object.take_legacy("forwardedProps", report) {
-        Some(props @ Value::Object(_)) => {
+        Some(props @ Node::Object(_)) => {
             decode_forwarded_props(props, &object.path("forwardedProps"), report)
         }
         Some(_) => {

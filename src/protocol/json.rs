@@ -8,6 +8,7 @@ use super::json_cursor::JsonCursor;
 use super::json_text;
 use super::json_text::plain_end;
 pub use super::json_writer::text;
+use super::node::Node;
 use super::number;
 
 /// Deepest nesting accepted; the parser's own limit, checked first so that the answer can name it.
@@ -44,12 +45,17 @@ pub enum JsonFault {
 ///
 /// Source: contract 2.1.
 pub fn parse(text: &str) -> Result<Value, JsonFault> {
-    let healed = match scan(text, JSON_MAX_DEPTH)? {
-        Escapes::Plain => Cow::Borrowed(text),
-        Escapes::Units => heal_surrogates(text),
-    };
-    let mut json = JsonCursor::new(&healed);
-    json.whole().map_err(|_| {
+    parse_node(text).map(Node::into_value)
+}
+
+/// As [`parse`], borrowing from the text.
+///
+/// # Errors
+/// [`JsonFault`]
+pub fn parse_node(text: &str) -> Result<Node<'_>, JsonFault> {
+    scan(text, JSON_MAX_DEPTH)?;
+    let mut json = JsonCursor::healing(text);
+    json.whole_node().map_err(|_| {
         let (line, column) = json.place();
         JsonFault::Syntax { line, column }
     })
@@ -119,36 +125,21 @@ pub fn is_deeper(text: &str, max_depth: usize) -> bool {
     scan(text, max_depth) == Err(JsonFault::TooDeep)
 }
 
-/// What a text has of escapes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Escapes {
-    /// None of a code unit.
-    Plain,
-    /// `\uXXXX`, so perhaps a lone surrogate.
-    Units,
-}
-
-fn scan(text: &str, max_depth: usize) -> Result<Escapes, JsonFault> {
+fn scan(text: &str, max_depth: usize) -> Result<(), JsonFault> {
     let bytes = text.as_bytes();
     let (mut depth, mut value_count) = (0usize, 0usize);
     let (mut at, mut in_string) = (0, false);
-    let mut escapes = Escapes::Plain;
     loop {
         if in_string {
             at = plain_end(bytes, at);
         }
         let Some(byte) = bytes.get(at) else {
-            return Ok(escapes);
+            return Ok(());
         };
         at += 1;
         match byte {
             b'"' => in_string = !in_string,
-            b'\\' if in_string => {
-                if bytes.get(at) == Some(&b'u') {
-                    escapes = Escapes::Units;
-                }
-                at += 1;
-            }
+            b'\\' if in_string => at += 1,
             _ if in_string => {}
             b'[' | b'{' => {
                 depth += 1;

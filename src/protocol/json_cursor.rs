@@ -5,9 +5,11 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 
+use super::json::heal_surrogates;
 use super::json_text::{meant, plain_end};
+use super::node::Node;
 use super::number;
 
 /// Containers within one another that typed reading enters; as many as `serde_json` does.
@@ -30,6 +32,8 @@ pub struct JsonCursor<'a> {
     text: &'a str,
     at: usize,
     depth: u8,
+    /// Whether a half of a surrogate pair that is alone is read as U+FFFD.
+    heals: bool,
     /// What stood not where reading ended: a mark, `\\` for an escape, a blank for a plain character, `0` for a digit.
     missing: u8,
     /// What is wrong with the text, where more is known than a fault says; else empty.
@@ -49,8 +53,17 @@ impl<'a> JsonCursor<'a> {
             text,
             at: 0,
             depth: 0,
+            heals: false,
             missing: 0,
             complaint: String::new(),
+        }
+    }
+
+    /// As [`Self::new`], for a text from outside: a half of a surrogate pair that is alone is read as U+FFFD.
+    pub fn healing(text: &'a str) -> Self {
+        Self {
+            heals: true,
+            ..Self::new(text)
         }
     }
 
@@ -151,8 +164,33 @@ impl<'a> JsonCursor<'a> {
         }
         self.skip_text_rest()?;
         let written = self.text.get(start + 1..self.at - 1).unwrap_or_default();
-        // Halves of surrogate pairs are left to fail.
-        meant(written).map(Cow::Owned).ok_or(CursorFault::Unexpected)
+        let heal = || self.heals.then(|| meant(&heal_surrogates(written))).flatten();
+        meant(written)
+            .or_else(heal)
+            .map(Cow::Owned)
+            .ok_or(CursorFault::Unexpected)
+    }
+
+    /// Any value, taken apart.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    pub fn node(&mut self) -> Result<Node<'a>, CursorFault> {
+        // A tree counts its own levels only.
+        let outer_depth = std::mem::take(&mut self.depth);
+        let node = self.branch();
+        self.depth = outer_depth;
+        node
+    }
+
+    /// The value that the text is, taken apart.
+    ///
+    /// # Errors
+    /// [`CursorFault`]
+    pub fn whole_node(&mut self) -> Result<Node<'a>, CursorFault> {
+        let node = self.node()?;
+        self.end()?;
+        Ok(node)
     }
 
     /// Any value, as a tree.
@@ -160,11 +198,7 @@ impl<'a> JsonCursor<'a> {
     /// # Errors
     /// [`CursorFault`]
     pub fn value(&mut self) -> Result<Value, CursorFault> {
-        // A tree counts its own levels only.
-        let outer_depth = std::mem::take(&mut self.depth);
-        let value = self.branch();
-        self.depth = outer_depth;
-        value
+        self.node().map(Node::into_value)
     }
 
     /// The value that the text is, as a tree.
@@ -172,51 +206,46 @@ impl<'a> JsonCursor<'a> {
     /// # Errors
     /// [`CursorFault`]
     pub fn whole(&mut self) -> Result<Value, CursorFault> {
-        let value = self.value()?;
-        self.end()?;
-        Ok(value)
+        self.whole_node().map(Node::into_value)
     }
 
-    fn branch(&mut self) -> Result<Value, CursorFault> {
+    fn branch(&mut self) -> Result<Node<'a>, CursorFault> {
         match self.peek() {
-            b'"' => self.text().map(|text| Value::String(text.into_owned())),
+            b'"' => self.text().map(Node::Text),
             b'{' => {
-                let mut members = Map::new();
+                let mut members = Vec::new();
                 while self.enter(members.is_empty(), b'{', b'}')? {
-                    let name = self.text()?.into_owned();
+                    let name = self.text()?;
                     self.peek();
                     self.mark(b':')?;
-                    members.insert(name, self.branch()?);
+                    members.push((name, self.branch()?));
                 }
-                Ok(Value::Object(members))
+                Ok(Node::Object(members))
             }
             b'[' => {
                 let mut items = Vec::new();
                 while self.next_item(items.is_empty())? {
                     items.push(self.branch()?);
                 }
-                Ok(Value::Array(items))
+                Ok(Node::List(items))
             }
-            b't' => self.known("true", Value::Bool(true)),
-            b'f' => self.known("false", Value::Bool(false)),
-            b'n' => self.known("null", Value::Null),
-            b'-' | b'0'..=b'9' => {
-                let number: Result<Number, _> = self.raw()?.parse();
-                number.map(Value::Number).map_err(|_| CursorFault::Unexpected)
-            }
+            b't' => self.known("true", Node::Bool(true)),
+            b'f' => self.known("false", Node::Bool(false)),
+            b'n' => self.known("null", Node::Null),
+            b'-' | b'0'..=b'9' => self.raw().map(Node::Number),
             _ => Err(self.fault(0)),
         }
     }
 
     /// A word that stands for a value; what differs is where reading ends.
-    fn known(&mut self, word: &str, value: Value) -> Result<Value, CursorFault> {
+    fn known(&mut self, word: &str, node: Node<'a>) -> Result<Node<'a>, CursorFault> {
         let read = self.word(word);
         if read.is_err() {
             let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
             let same = word.bytes().zip(rest).take_while(|(one, other)| one == *other);
             self.at += same.count();
         }
-        read.map(|()| value)
+        read.map(|()| node)
     }
 
     /// Where reading ended: the line, and the last byte that was looked at in it; both count from 1.

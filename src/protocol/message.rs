@@ -194,7 +194,7 @@ macro_rules! read_as_posted {
             }
 
             fn read(&mut self, json: &mut JsonCursor<'a>) -> Result<(), CursorFault> {
-                *self = message_decode::$reader(json.value()?).map_err(|words| json.complain(words))?;
+                *self = message_decode::$reader(json.node()?).map_err(|words| json.complain(words))?;
                 Ok(())
             }
         }

@@ -8,6 +8,7 @@ use super::index::KeySet;
 use super::message::{
     Content, ContentPart, MediaPart, MediaSource, Message, MessageBody, MessageExtras, TextPart,
 };
+use super::node::Node;
 use super::tool::ToolCall;
 use super::tree::json;
 
@@ -30,12 +31,12 @@ pub(super) fn decode_messages(object: &mut Object<'_>, report: &mut Report) -> V
     messages
 }
 
-type Decode<T> = fn(Value, &Path<'_>, &mut Report) -> Option<T>;
+type Decode<T> = fn(Node<'_>, &Path<'_>, &mut Report) -> Option<T>;
 
 /// Reads one value that must be whole.
-fn read_whole<T>(value: Value, decode: Decode<T>) -> Result<T, String> {
+fn read_whole<T>(node: Node<'_>, decode: Decode<T>) -> Result<T, String> {
     let mut report = Report::default();
-    let value = decode(value, &Path::Root, &mut report);
+    let value = decode(node, &Path::Root, &mut report);
     let (value, _) = report.finish(value).map_err(|fault| fault.to_string())?;
     value.ok_or_else(|| "has no known role or type".to_owned())
 }
@@ -44,28 +45,28 @@ fn read_whole<T>(value: Value, decode: Decode<T>) -> Result<T, String> {
 ///
 /// # Errors
 /// A sentence that says it is not one.
-pub(super) fn read_message(value: Value) -> Result<Message, String> {
-    read_whole(value, decode_message)
+pub(super) fn read_message(node: Node<'_>) -> Result<Message, String> {
+    read_whole(node, decode_message)
 }
 
 /// Reads one part of ours.
 ///
 /// # Errors
 /// A sentence that says it is not one.
-pub(super) fn read_part(value: Value) -> Result<ContentPart, String> {
-    read_whole(value, decode_part)
+pub(super) fn read_part(node: Node<'_>) -> Result<ContentPart, String> {
+    read_whole(node, decode_part)
 }
 
 /// Reads one source of ours.
 ///
 /// # Errors
 /// A sentence that says it is not one.
-pub(super) fn read_source(value: Value) -> Result<MediaSource, String> {
-    read_whole(value, decode_source)
+pub(super) fn read_source(node: Node<'_>) -> Result<MediaSource, String> {
+    read_whole(node, decode_source)
 }
 
-fn decode_message(value: Value, at: &Path<'_>, report: &mut Report) -> Option<Message> {
-    let mut object = Object::open(value, at, report)?;
+fn decode_message(node: Node<'_>, at: &Path<'_>, report: &mut Report) -> Option<Message> {
+    let mut object = Object::open(node, at, report)?;
     let role = object.required_string("role", report)?;
     let has_name = matches!(role.as_str(), "user" | "assistant" | "system" | "developer");
     let has_encrypted_value = has_name || matches!(role.as_str(), "tool" | "reasoning");
@@ -128,7 +129,7 @@ fn decode_message(value: Value, at: &Path<'_>, report: &mut Report) -> Option<Me
 /// `null` is absent here: older clients send it beside calls.
 fn decode_assistant_content(object: &mut Object<'_>, report: &mut Report) -> Option<String> {
     match object.take_some("content")? {
-        Value::String(text) => Some(text),
+        Node::Text(text) => Some(text.into_owned()),
         _ => {
             report.issue(object.path("content"), "must be a string");
             None
@@ -145,8 +146,8 @@ fn decode_activity_content(object: &mut Object<'_>, report: &mut Report) -> Map<
 
 fn decode_content(object: &mut Object<'_>, report: &mut Report) -> Content {
     match object.take("content") {
-        Some(Value::String(text)) => return Content::Text(text),
-        Some(parts @ Value::Array(_)) => {
+        Some(Node::Text(text)) => return Content::Text(text.into_owned()),
+        Some(parts @ Node::List(_)) => {
             return Content::Parts(read_list(parts, &object.path("content"), report, decode_part));
         }
         Some(_) => report.issue(object.path("content"), "must be a string or an array of parts"),
@@ -155,8 +156,8 @@ fn decode_content(object: &mut Object<'_>, report: &mut Report) -> Content {
     Content::Text(String::new())
 }
 
-fn decode_tool_call(value: Value, at: &Path<'_>, report: &mut Report) -> Option<ToolCall> {
-    let mut object = Object::open(value, at, report)?;
+fn decode_tool_call(node: Node<'_>, at: &Path<'_>, report: &mut Report) -> Option<ToolCall> {
+    let mut object = Object::open(node, at, report)?;
     if let Some(kind) = object.required_string("type", report)
         && kind != "function"
     {
@@ -185,8 +186,8 @@ fn decode_tool_call(value: Value, at: &Path<'_>, report: &mut Report) -> Option<
     })
 }
 
-fn decode_function(value: Value, at: &Path<'_>, report: &mut Report) -> (String, String) {
-    let Some(mut object) = Object::open(value, at, report) else {
+fn decode_function(node: Node<'_>, at: &Path<'_>, report: &mut Report) -> (String, String) {
+    let Some(mut object) = Object::open(node, at, report) else {
         return Default::default();
     };
     let function = (object.string("name", report), object.string("arguments", report));
@@ -194,8 +195,8 @@ fn decode_function(value: Value, at: &Path<'_>, report: &mut Report) -> (String,
     function
 }
 
-fn decode_part(value: Value, at: &Path<'_>, report: &mut Report) -> Option<ContentPart> {
-    let mut object = Object::open(value, at, report)?;
+fn decode_part(node: Node<'_>, at: &Path<'_>, report: &mut Report) -> Option<ContentPart> {
+    let mut object = Object::open(node, at, report)?;
     let media: fn(MediaPart) -> ContentPart = match object.required_string("type", report)?.as_str() {
         "text" => {
             let part = TextPart {
@@ -229,15 +230,15 @@ fn decode_part(value: Value, at: &Path<'_>, report: &mut Report) -> Option<Conte
     let part = MediaPart {
         source,
         id: object.optional_string("id", report),
-        metadata: object.take_legacy("metadata", report),
+        metadata: object.take_legacy("metadata", report).map(Node::into_value),
     };
     object.ignore_rest(report);
     Some(media(part))
 }
 
 /// `None` when the kind of source is unknown: the part goes with it, for a part needs its source (A6).
-fn decode_source(value: Value, at: &Path<'_>, report: &mut Report) -> Option<MediaSource> {
-    let mut object = Object::open(value, at, report)?;
+fn decode_source(node: Node<'_>, at: &Path<'_>, report: &mut Report) -> Option<MediaSource> {
+    let mut object = Object::open(node, at, report)?;
     let source = match object.required_string("type", report)?.as_str() {
         "data" => MediaSource::Data {
             value: object.string("value", report),
@@ -269,7 +270,7 @@ fn decode_source(value: Value, at: &Path<'_>, report: &mut Report) -> Option<Med
 /// Source: AG-UI 2.4.
 fn upgrade_binary(mut object: Object<'_>, at: &Path<'_>, report: &mut Report) -> Option<ContentPart> {
     let mut text = |name: &str| match object.take(name) {
-        Some(Value::String(text)) if !text.is_empty() => Some(text),
+        Some(Node::Text(text)) if !text.is_empty() => Some(text.into_owned()),
         _ => None,
     };
     let (mime_type, filename) = (text("mimeType"), text("filename"));

@@ -20,6 +20,7 @@ pub mod lifecycle;
 pub mod message;
 mod message_decode;
 pub mod named;
+pub mod node;
 pub mod number;
 pub mod order;
 pub mod parts;
