@@ -40,11 +40,22 @@ pub fn check_id(text: &str) -> Result<(), IdFault> {
         Err(IdFault::Empty)
     } else if text.len() > ID_MAX_BYTES {
         Err(IdFault::TooLong)
-    } else if text.chars().any(char::is_control) {
+    } else if has_control_character(text.as_bytes()) {
         Err(IdFault::ControlCharacter)
     } else {
         Ok(())
     }
+}
+
+/// Whether a text has a character of Unicode's class Cc: U+0000 to U+001F, and U+007F to U+009F, which UTF-8 writes as
+/// 0xC2 and the same byte.
+fn has_control_character(bytes: &[u8]) -> bool {
+    let mut before = 0;
+    bytes.iter().any(|&byte| {
+        let is_control = byte < b' ' || byte == 0x7f || (before == 0xc2 && byte < 0xa0);
+        before = byte;
+        is_control
+    })
 }
 
 /// Checks an id that routes address.
@@ -274,6 +285,18 @@ mod tests {
             RunId::parse(&"é".repeat(512)).map(|id| id.as_str().len()),
             Ok(1024)
         );
+    }
+
+    #[test]
+    fn control_characters_are_those_of_unicode() {
+        for character in '\0'..=char::MAX {
+            let text = format!("é{character}\u{a0}");
+            assert_eq!(
+                has_control_character(text.as_bytes()),
+                character.is_control(),
+                "{character:?}"
+            );
+        }
     }
 
     #[test]
