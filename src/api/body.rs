@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 use super::error::ApiError;
 use crate::protocol::decode::{Object, Report};
-use crate::protocol::node::Node;
 use crate::protocol::forwarded_props::ClientResource;
 use crate::protocol::forwarded_props_decode::decode_resource_id;
 use crate::protocol::id::{ResourceId, ThreadId};
 use crate::protocol::json;
+use crate::protocol::node::Node;
 use crate::protocol::number;
 use crate::protocol::thread::{NewThread, ThreadPatch};
 

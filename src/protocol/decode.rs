@@ -10,8 +10,7 @@ use serde_json::{Map, Value};
 
 use super::id::IdFault;
 use super::json::{self, JsonFault};
-use super::node::Node;
-use crate::list::List;
+use super::node::{Node, into_map};
 
 /// Most issues, and most warnings, that are kept of one body.
 pub const NOTE_MAX_COUNT: usize = 20;
@@ -187,13 +186,13 @@ impl<'a> Object<'a> {
 
     /// Takes a member whose explicit `null` means absent.
     pub fn take_some(&mut self, name: &str) -> Option<Node<'a>> {
-        self.take(name).filter(|node| *node != Node::Null)
+        self.take(name).filter(|node| !node.is_null())
     }
 
     /// Takes a member that older clients send as `null`: that is absent, with a warning. Source: AG-UI 3 (rule 6).
     pub fn take_legacy(&mut self, name: &str, report: &mut Report) -> Option<Node<'a>> {
         let node = self.take(name)?;
-        if node == Node::Null {
+        if node.is_null() {
             report.warn(self.path(name), "was null and counts as absent");
             return None;
         }
@@ -208,7 +207,7 @@ impl<'a> Object<'a> {
     /// Takes a member of any type but `null`.
     pub fn optional_any(&mut self, name: &str, report: &mut Report) -> Option<Value> {
         let node = self.take(name)?;
-        if node == Node::Null {
+        if node.is_null() {
             report.issue(self.path(name), "must not be null");
             return None;
         }
@@ -298,10 +297,7 @@ impl<'a> Object<'a> {
 
     /// Ends the reading and gives the members left.
     pub fn into_rest(self) -> Map<String, Value> {
-        let members = self.members.into_iter();
-        members
-            .map(|(name, node)| (name.into_owned(), node.into_value()))
-            .collect()
+        into_map(self.members)
     }
 }
 
@@ -312,10 +308,24 @@ pub fn read_list<T>(
     report: &mut Report,
     mut read: impl FnMut(Node<'_>, &Path<'_>, &mut Report) -> Option<T>,
 ) -> Vec<T> {
+    let mut list = Vec::new();
+    read_items(node, at, report, &mut |item, at, report| {
+        list.extend(read(item, at, report))
+    });
+    list
+}
+
+/// Once for all types of lists.
+fn read_items(
+    node: Node<'_>,
+    at: &Path<'_>,
+    report: &mut Report,
+    read: &mut dyn FnMut(Node<'_>, &Path<'_>, &mut Report),
+) {
     let Node::List(items) = node else {
-        report.issue(*at, "must be an array");
-        return Vec::new();
+        return report.issue(*at, "must be an array");
     };
-    let read_item = |(index, item)| read(item, &Path::Item(at, index), report);
-    items.into_iter().enumerate().filter_map(read_item).list()
+    for (index, item) in items.into_iter().enumerate() {
+        read(item, &Path::Item(at, index), report);
+    }
 }

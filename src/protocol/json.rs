@@ -240,6 +240,15 @@ mod tests {
     }
 
     #[test]
+    fn lone_surrogates_are_healed_in_names_too_and_the_last_of_repeated_members_counts() {
+        let text = r#"{"a\ud83d":"\uDE80 \ud83d\ude80","b":1,"a\ufffd":["\ud83d"],"b":2}"#;
+        let healed = "{\"a\u{fffd}\":[\"\u{fffd}\"],\"b\":2}";
+        assert_eq!(parse(text).map(|value| value.to_string()).as_deref(), Ok(healed));
+        let broken = Err(JsonFault::Syntax { line: 1, column: 9 });
+        assert_eq!(parse(r#""\ud83d\q""#), broken);
+    }
+
+    #[test]
     fn a_list_of_texts_has_nothing_else() {
         let texts = |text: &str| super::texts(&serde_json::from_str(text).unwrap());
         assert_eq!(texts(r#"["a",""]"#), Some(vec!["a".to_owned(), String::new()]));

@@ -38,27 +38,23 @@ pub fn unescaped(name: &[u8]) -> Option<String> {
 /// What a text with escapes means, as it is written between its quotes; `None` = a half of a surrogate pair is alone.
 pub(super) fn meant(written: &str) -> Option<String> {
     let bytes = written.as_bytes();
-    let mut meant = Vec::with_capacity(bytes.len());
+    let mut meant = String::with_capacity(bytes.len());
     let mut at = 0;
     loop {
         let end = plain_end(bytes, at);
-        meant.extend_from_slice(bytes.get(at..end)?);
+        meant.push_str(written.get(at..end)?);
         let Some(mark) = bytes.get(end + 1) else {
-            return String::from_utf8(meant).ok();
+            return Some(meant);
         };
         at = end + 2;
         meant.push(match mark {
-            b'b' => 8,
-            b'f' => 12,
-            b'n' => b'\n',
-            b'r' => b'\r',
-            b't' => b'\t',
-            b'u' => {
-                let character = code_point(written, &mut at)?;
-                meant.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                continue;
-            }
-            itself => *itself,
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => code_point(written, &mut at)?,
+            itself => char::from(*itself),
         });
     }
 }

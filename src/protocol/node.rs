@@ -5,12 +5,10 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
-use crate::list::List;
+use serde_json::{Map, Value};
 
 /// A value, borrowed from a text.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub enum Node<'t> {
     /// `null`
     Null,
@@ -35,16 +33,20 @@ impl Node<'_> {
             // What was read as a number parses as one.
             Self::Number(digits) => digits.parse().map_or(Value::Null, Value::Number),
             Self::Text(text) => Value::String(text.into_owned()),
-            Self::List(items) => Value::Array(items.into_iter().map(Self::into_value).list()),
-            Self::Object(members) => {
-                let members = members.into_iter();
-                Value::Object(
-                    members
-                        .map(|(name, value)| (name.into_owned(), value.into_value()))
-                        .collect(),
-                )
+            Self::List(items) => {
+                let mut values = Vec::with_capacity(items.len());
+                for item in items {
+                    values.push(item.into_value());
+                }
+                Value::Array(values)
             }
+            Self::Object(members) => Value::Object(into_map(members)),
         }
+    }
+
+    /// Whether it is `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
     }
 
     /// Its text, if it is one.
@@ -54,4 +56,13 @@ impl Node<'_> {
             Self::Null | Self::Bool(_) | Self::Number(_) | Self::List(_) | Self::Object(_) => None,
         }
     }
+}
+
+/// Members as a tree that owns them.
+pub fn into_map(members: Vec<(Cow<'_, str>, Node<'_>)>) -> Map<String, Value> {
+    let mut map = Map::new();
+    for (name, node) in members {
+        map.insert(name.into_owned(), node.into_value());
+    }
+    map
 }

@@ -306,3 +306,15 @@ fn issues_and_warnings_name_the_place() {
         [(pointer.as_str(), "is not known and was ignored")]
     );
 }
+
+#[test]
+fn of_a_repeated_member_the_last_counts_and_nothing_is_left_of_the_others() {
+    let body = r#"{"threadId":1,"runId":"r","messages":[],"threadId":"","messages":[{"role":"user","id":"u","content":1,"content":"hi"}],"threadId":"t"}"#;
+    let decoded = decode(body);
+    assert_eq!(decoded.warnings, []);
+    assert_eq!(decoded.input.thread_id, ThreadId::new("t"));
+    assert_eq!(
+        decoded.input.messages,
+        [user("u", Content::Text("hi".to_owned()))]
+    );
+}
