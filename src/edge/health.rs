@@ -73,7 +73,7 @@ impl Call<'_> {
             caller: None,
         };
         let answered = match self.objects.fresh(self.config.jurisdiction.as_deref()) {
-            Ok(address) => self.objects.call(address, &status, "").await,
+            Ok(address) => self.objects.call(address, &status, String::new()).await,
             Err(thrown) => Err(thrown),
         };
         self.judged("object", answered.map_err(|thrown| describe(&thrown)))

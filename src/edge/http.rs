@@ -25,11 +25,14 @@ pub struct FetchClient;
 impl HttpClient for FetchClient {
     type Body = FetchBody;
 
-    async fn send(&self, request: HttpRequest) -> Result<HttpResponse<FetchBody>, HttpError> {
+    async fn send(&self, mut request: HttpRequest) -> Result<HttpResponse<FetchBody>, HttpError> {
         let call = Call::new()?;
         let init = init(&request, &call.controller).map_err(fault)?;
+        // The platform has the body now; it may be long, and the upstream slow to answer.
+        let url = std::mem::take(&mut request.url);
+        drop(request);
         let global: WorkerGlobalScope = js_sys::global().unchecked_into();
-        let response = JsFuture::from(global.fetch_with_str_and_init(&request.url, &init))
+        let response = JsFuture::from(global.fetch_with_str_and_init(&url, &init))
             .await
             .map_err(fault)?;
         call.answer(response)

@@ -174,24 +174,21 @@ impl RunObjects {
         &self,
         address: ObjectAddress,
         call: &RunCall,
-        text: &str,
+        text: String,
     ) -> Result<Option<Answer>, JsValue> {
-        let response = match self.call_once(address, call, text).await {
-            Err(_) if call.is_repeatable() => self.call_once(address, call, text).await?,
+        let request = call.request(&text);
+        drop(text);
+        let response = match self.call_once(address, &request).await {
+            Err(_) if call.is_repeatable() => self.call_once(address, &request).await?,
             response => response?,
         };
         let has_run = response.status() != NO_RUN_STATUS;
         Ok(has_run.then(|| Answer::relayed(&response)))
     }
 
-    async fn call_once(
-        &self,
-        address: ObjectAddress,
-        call: &RunCall,
-        text: &str,
-    ) -> Result<Response, JsValue> {
-        let (id, request) = (self.id(address)?, call.request(text));
-        self.namespace.send(&id, ANY_URL, &request).await?.dyn_into()
+    async fn call_once(&self, address: ObjectAddress, request: &RequestInit) -> Result<Response, JsValue> {
+        let id = self.id(address)?;
+        self.namespace.send(&id, ANY_URL, request).await?.dyn_into()
     }
 
     fn id(&self, address: ObjectAddress) -> Result<ObjectId, JsValue> {

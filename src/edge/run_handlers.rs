@@ -75,13 +75,13 @@ impl Call<'_> {
             .objects
             .fresh(self.config.jurisdiction.as_deref())
             .map_err(|thrown| self.object_error(thrown))?;
-        let answer = match self.call(address, &call, &text).await {
+        // The object has it all now; it may be long, and the model slow to answer.
+        let run_id = input.run_id.clone();
+        drop(input);
+        let answer = match self.call(address, &call, text).await {
             Ok(answer) => answer.ok_or_else(ApiError::internal)?,
             Err(error) if agent.on_disconnect == OnDisconnect::Stop => return Err(error),
-            Err(error) => self
-                .find_started(address, input.run_id, &caller)
-                .await
-                .ok_or(error)?,
+            Err(error) => self.find_started(address, run_id, &caller).await.ok_or(error)?,
         };
         Ok(if answer.is_success() {
             with_address(answer, address)
@@ -99,7 +99,7 @@ impl Call<'_> {
             generation: None,
             binding: self.binding(),
         };
-        self.call(address, &call, "").await.ok().flatten()
+        self.call(address, &call, String::new()).await.ok().flatten()
     }
 
     /// `POST /runs/:runId/tool-calls/:toolCallId/result`. The object is found from the call's id alone. Source: D17.
@@ -121,7 +121,7 @@ impl Call<'_> {
             caller: caller.owner().cloned(),
             is_error: result.is_error,
         };
-        match self.call(address, &call, &result.content).await? {
+        match self.call(address, &call, result.content).await? {
             Some(answer) => Ok(answer),
             None => {
                 self.lost_row(&run_id, &caller, address).await?;
@@ -198,7 +198,7 @@ impl Call<'_> {
             Some(_) => return Err(ApiError::run_not_found()),
             None => self.row(run_id, caller, None).await?.object,
         };
-        Ok((address, self.call(address, call, "").await?))
+        Ok((address, self.call(address, call, String::new()).await?))
     }
 
     /// Runs per minute of an owner and of an address, where the deployment has bindings that count them.
@@ -297,7 +297,7 @@ impl Call<'_> {
         &self,
         address: ObjectAddress,
         call: &RunCall,
-        text: &str,
+        text: String,
     ) -> Result<Option<Answer>, ApiError> {
         let answer = self.objects.call(address, call, text).await;
         answer.map_err(|thrown| self.object_error(thrown))

@@ -163,6 +163,7 @@ impl RunObject {
         let setup = self.setup(&settings.config, &start, &text)?;
         let run_id = setup.input.run_id.clone();
         let is_durable = setup.agent.on_disconnect == OnDisconnect::Continue;
+        let kept_text = Some(text).filter(|_| is_durable).unwrap_or_default();
         let record = RunRecord {
             run_id: run_id.clone(),
             thread_id: setup.input.thread_id.clone(),
@@ -173,7 +174,7 @@ impl RunObject {
             trace: trace.header(ids::span()),
             started_at_ms: PlatformClock.now_ms(),
             event_retention_ms: is_durable.then_some(setup.agent.event_retention_ms),
-            input: if is_durable { text } else { String::new() },
+            input: kept_text,
         };
         let keeper = Keeper::new(ObjectSql::new(&self.state), record);
         let run = Rc::new(LiveRun::new(keeper));

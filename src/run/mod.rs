@@ -46,7 +46,7 @@ use crate::protocol::forwarded_props::ToolChoice;
 use crate::protocol::id::{ObjectAddress, ResourceId, RunId, ThreadId, ToolCallId};
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::json;
-use crate::protocol::message::Message;
+use crate::protocol::message::{Message, MessageBody};
 use crate::protocol::tool::{Tool, ToolResult};
 use crate::provider::{FinishReason, ModelMessage, ModelRequest, ModelTarget, ProviderError, codec};
 use crate::store::{
@@ -280,7 +280,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             .as_ref()
             .map_or(&[][..], |run| &run.pending_tool_call_ids);
         let max_bytes = self.setup.agent.tool_result_max_bytes;
-        self.conversation = prompt::conversation(&messages, pending, max_bytes);
+        self.conversation = prompt::conversation(messages, pending, max_bytes);
         self.warn_of_parts();
         Ok(())
     }
@@ -302,7 +302,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
     async fn history(&mut self) -> Result<Vec<Message>, RunRefusal> {
         let persistence = self.setup.persistence.clone();
         let (Some(store), true) = (self.store.clone(), persistence != Persistence::Stateless) else {
-            return Ok(self.setup.input.messages.clone());
+            return Ok(self.take_messages());
         };
         let (input, agent) = (&self.setup.input, &self.setup.agent);
         let begin = BeginRun {
@@ -327,7 +327,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         })
         .await;
         match begun.map_err(|_| RunRefusal::StorageUnavailable)? {
-            Begun::Stateless => Ok(self.setup.input.messages.clone()),
+            Begun::Stateless => Ok(self.take_messages()),
             Begun::ForeignThread => Err(RunRefusal::ForeignThread),
             Begun::Exhausted(exhausted) => Err(RunRefusal::Exhausted(exhausted)),
             Begun::Conflict { status, thread_id } => Err(RunRefusal::Conflict { status, thread_id }),
@@ -337,6 +337,23 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
                 Ok(messages)
             }
         }
+    }
+
+    /// The messages of a run that stores none of them. Those that are system text stay: every step says them.
+    fn take_messages(&mut self) -> Vec<Message> {
+        let mut taken = Vec::new();
+        for message in std::mem::take(&mut self.setup.input.messages) {
+            match message.body {
+                MessageBody::System { .. } | MessageBody::Developer { .. } => &mut self.setup.input.messages,
+                MessageBody::User { .. }
+                | MessageBody::Assistant { .. }
+                | MessageBody::Tool { .. }
+                | MessageBody::Activity { .. }
+                | MessageBody::Reasoning { .. } => &mut taken,
+            }
+            .push(message);
+        }
+        taken
     }
 
     /// A run refused before its stream does not use up its id (D12).
@@ -431,8 +448,7 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
 
     /// Asks; once more with a smaller window when the model says the conversation is too long.
     async fn ask_within_context(&mut self, step: u32) -> Result<ModelAnswer, Halt> {
-        let asked = self.ask(&self.request(step)).await;
-        match asked {
+        match self.ask_with_all(step).await {
             Err(Halt::Upstream(error))
                 if *error == ProviderError::ContextLengthExceeded
                     && !self.emitter.has_output()
@@ -440,10 +456,21 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             {
                 self.is_shortened = true;
                 self.conversation = prompt::newer_half(&self.conversation);
-                self.ask(&self.request(step)).await
+                self.ask_with_all(step).await
             }
             asked => asked,
         }
+    }
+
+    /// Lends the request what may be large: it is not held twice while the model speaks.
+    async fn ask_with_all(&mut self, step: u32) -> Result<ModelAnswer, Halt> {
+        let request = self.request(step);
+        let asked = self.ask(&request).await;
+        // An upstream that makes steps of its own has added them.
+        let added = std::mem::replace(&mut self.conversation, request.messages);
+        self.conversation.extend(added);
+        self.setup.input.state = request.state;
+        asked
     }
 
     /// The client's choice binds the first step only, and on the last one tools are withheld (2.1, D10).
@@ -462,18 +489,22 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
             && !codec(self.setup.target.wire).runs_tools()
     }
 
-    fn request(&self, step: u32) -> ModelRequest {
+    /// Takes the conversation and the client's state.
+    fn request(&mut self, step: u32) -> ModelRequest {
+        let tools = self.toolbox.declarations();
+        let reads_results = self.reads_results(&tools);
+        let messages = std::mem::take(&mut self.conversation);
+        let state = self.setup.input.state.take();
         let (input, agent) = (&self.setup.input, &self.setup.agent);
         let props = &input.forwarded_props;
-        let tools = self.toolbox.declarations();
         ModelRequest {
-            system: prompt::system_texts(agent, input, self.reads_results(&tools)),
-            messages: self.conversation.clone(),
+            system: prompt::system_texts(agent, input, reads_results),
+            messages,
             tools,
             tool_choice: self.tool_choice(step),
             settings: plan::settings(agent, props),
             output_schema: props.output_schema.clone(),
-            state: input.state.clone(),
+            state,
             unknown_props: props.unknown.clone(),
             run_id: input.run_id.clone(),
             thread_id: input.thread_id.clone(),

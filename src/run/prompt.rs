@@ -67,38 +67,32 @@ pub fn has_question(messages: &[Message]) -> bool {
 
 /// The conversation for the model: every call answered directly behind it, no orphan result, nothing blank.
 pub fn conversation(
-    messages: &[Message],
+    messages: Vec<Message>,
     pending: &[ToolCallId],
     result_max_bytes: usize,
 ) -> Vec<ModelMessage> {
-    let results = places_of_results(messages);
+    let results = results(&messages);
     let mut conversation = Vec::new();
     for message in messages {
-        match &message.body {
+        match message.body {
             MessageBody::User { content } => conversation.extend(user(content)),
             MessageBody::Assistant { content, tool_calls } => {
-                let text = content
-                    .as_deref()
-                    .filter(|text| !text.trim().is_empty())
-                    .unwrap_or_default();
+                let text = content.filter(|text| !text.trim().is_empty()).unwrap_or_default();
                 if text.is_empty() && tool_calls.is_empty() {
                     continue;
                 }
                 conversation.push(ModelMessage::Assistant {
-                    text: text.to_owned(),
+                    text,
                     tool_calls: tool_calls.iter().map(model_call).list(),
                     vendor_state: None,
                 });
                 if !tool_calls.is_empty() {
                     let answers = tool_calls.iter().map(|call| {
-                        let stored = results
-                            .get(call.id.as_str())
-                            .and_then(|place| messages.get(*place));
-                        let result = match stored.and_then(stored_result) {
-                            Some(result) => result,
-                            None if pending.contains(&call.id) => ToolResult::failure(PENDING),
-                            None => ToolResult::interrupted(),
+                        let missing = || match pending.contains(&call.id) {
+                            true => ToolResult::failure(PENDING),
+                            false => ToolResult::interrupted(),
                         };
+                        let result = results.get(call.id.as_str()).cloned().unwrap_or_else(missing);
                         model_result(call, &result, result_max_bytes)
                     });
                     conversation.push(ModelMessage::ToolResults(answers.list()));
@@ -175,39 +169,42 @@ pub fn vendor_call_id(id: &str) -> String {
     format!("call_{hash:032x}")
 }
 
-/// Where the first result of each call is.
-fn places_of_results(messages: &[Message]) -> Index<ToolCallId, usize> {
-    let mut places = Index::default();
-    for (place, message) in messages.iter().enumerate() {
-        if let MessageBody::Tool { tool_call_id, .. } = &message.body {
-            places.add(tool_call_id.clone(), place);
+/// The first result of each call.
+fn results(messages: &[Message]) -> Index<ToolCallId, ToolResult> {
+    let mut results = Index::default();
+    for message in messages {
+        if let MessageBody::Tool {
+            tool_call_id,
+            content,
+            error,
+        } = &message.body
+            && !results.contains(tool_call_id.as_str())
+        {
+            results.add(tool_call_id.clone(), stored_result(content, error.as_deref()));
         }
     }
-    places
+    results
 }
 
-fn stored_result(message: &Message) -> Option<ToolResult> {
-    let MessageBody::Tool { content, error, .. } = &message.body else {
-        return None;
-    };
+fn stored_result(content: &Content, error: Option<&str>) -> ToolResult {
     let text = content.to_text();
-    Some(match error {
+    match error {
         Some(error) if text.trim().is_empty() => ToolResult::failure(error),
         error => ToolResult {
             content: text,
             is_error: error.is_some(),
         },
-    })
+    }
 }
 
-fn user(content: &Content) -> Option<ModelMessage> {
-    let parts: Vec<ContentPart> = match content {
+fn user(content: Content) -> Option<ModelMessage> {
+    let parts = match content {
         Content::Text(text) => vec![ContentPart::Text(TextPart {
-            text: text.clone(),
+            text,
             id: None,
             metadata: None,
         })],
-        Content::Parts(parts) => parts.clone(),
+        Content::Parts(parts) => parts,
     };
     let is_blank =
         |part: &ContentPart| matches!(part, ContentPart::Text(part) if part.text.trim().is_empty());

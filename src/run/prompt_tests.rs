@@ -54,7 +54,7 @@ fn every_call_is_answered_once_and_directly_behind_it() {
         {"id": "10", "role": "user", "content": ""}
     ]));
     assert_eq!(
-        conversation(&history, &[ToolCallId::new("d")], 1000),
+        conversation(history, &[ToolCallId::new("d")], 1000),
         vec![
             text("go"),
             ModelMessage::Assistant {

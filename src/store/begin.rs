@@ -21,12 +21,12 @@ impl<D: Database, A: Attachments> Store<D, A> {
     ///
     /// # Errors
     /// [`StoreError`]; nothing is half-written then.
-    pub async fn begin_run(&self, begin: BeginRun) -> Result<Begun, StoreError> {
+    pub async fn begin_run(&self, mut begin: BeginRun) -> Result<Begun, StoreError> {
         let owner = match &begin.persistence {
             Persistence::Stateless => return Ok(Begun::Stateless),
             Persistence::Create(owner) | Persistence::IfThreadExists(owner) => owner.clone(),
         };
-        let list = MessageList::new(begin.incoming.clone());
+        let list = MessageList::new(std::mem::take(&mut begin.incoming));
         let (listing, mut statements) = (listing(&begin, &owner, &list), Vec::new());
         if !begin.read_only {
             statements = writes(&begin, &listing, &list)?;
