@@ -69,6 +69,19 @@ const jsStore = agUiContender(
   { resourceId: "ada" },
 );
 
+/** What it costs to do, in an object, what the contract asks of every run, stored or not. */
+const jsContract = agUiContender(
+  {
+    name: "js-contract",
+    label: "a JS Worker in an object, doing what the contract asks",
+    role: "floor",
+    runtime: "workerd",
+    server: "servers/js-contract.mjs",
+    measures: ["first-text", "throughput"],
+  },
+  "run",
+);
+
 const mastra = agUiContender(
   {
     name: "mastra",
@@ -96,7 +109,7 @@ const copilotKit = agUiContender(
 );
 
 /** Ours first, then what it is held against, then the floors. */
-export const contenders = [ours, jsWorker, mastra, copilotKit, aiChat, jsObject, jsStore, passThrough, direct];
+export const contenders = [ours, jsWorker, mastra, copilotKit, aiChat, jsObject, jsContract, jsStore, passThrough, direct];
 
 /** Starts a contender in a process of its own; `more` = environment of this start alone. */
 export async function start(contender, upstreamUrl, more = {}) {

@@ -4,9 +4,10 @@
 const encoder = new TextEncoder();
 
 /** Asks the model and gives its answer's body. */
-export async function askModel(env, { messages, tools }) {
+export async function askModel(env, { messages, tools }, signal) {
   const response = await fetch(`${env.UPSTREAM}/v1/chat/completions`, {
     method: "POST",
+    signal,
     headers: { "content-type": "application/json", authorization: "Bearer unused" },
     body: JSON.stringify({
       model: "stub-1",

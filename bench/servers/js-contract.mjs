@@ -1,0 +1,7 @@
+import { servePlain } from "./plain.mjs";
+
+await servePlain({
+  name: "js-contract",
+  modules: ["js-contract.mjs", "translate.mjs"],
+  objects: { RUNS: { className: "RunObject", useSQLite: true } },
+});
