@@ -23,7 +23,7 @@ export async function paced({ contenders, mock, size }) {
       for (const { contender, owner, rounds } of measured) {
         // Targets are about ours and the JS Worker without an object; for the others one round tells.
         const isAim = !owner && (contender.role === "ours" || contender.role === "yardstick");
-        if (round === 0 || isAim) rounds.push(await measure(contender, mock, streamCount, size, owner));
+        if (round === 0 || isAim) rounds.push(await pacedStreams(contender, mock, streamCount, size, { owner }));
       }
     }
     for (const { key, label, contender, rounds } of measured) {
@@ -46,7 +46,8 @@ export async function paced({ contenders, mock, size }) {
 // The JS Worker comes in its object, too: that is the way all our runs go.
 const isTaken = ({ contender, owner }) => !owner || contender.role === "yardstick";
 
-async function measure(contender, mock, streamCount, { holdMs, pacedWarmUp }, owner) {
+/** So many streams of a fresh server, each of the same run; `more` changes what the model says. */
+export async function pacedStreams(contender, mock, streamCount, { holdMs, pacedWarmUp }, { owner, padding, ...run } = {}, more) {
   const rampMs = streamCount * OPEN_EVERY_MS;
   const server = await start(contender, mock.url);
   try {
@@ -61,7 +62,7 @@ async function measure(contender, mock, streamCount, { holdMs, pacedWarmUp }, ow
     const recordings = [];
     for (let at = 0; at < streamCount; at += 1) {
       // One that does not open, or not in time, shows in what was delivered.
-      const opening = contender.open(server, { text: sceneText({ kind: "pace", deltaCount }), owner });
+      const opening = contender.open(server, { text: sceneText({ kind: "pace", deltaCount, ...more }, padding), owner, ...run });
       opening.then((recording) => recordings.push(recording), () => {});
       await pause(Math.max(0, startMs + (at + 1) * OPEN_EVERY_MS - nowMs()));
     }

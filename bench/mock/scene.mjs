@@ -26,9 +26,11 @@ export function readScene(text) {
  * The delta at a place of an answer: a word, now and then a quote, a line break or letters beyond ASCII; filled up to a
  * length where a measure wants long ones.
  */
-export function delta(index, deltaLength = 0) {
-  return word(index).padEnd(deltaLength, " more words");
+export function delta(index, deltaLength) {
+  return filled(word(index), deltaLength);
 }
+
+const filled = (text, length = 0) => text.padEnd(length, " more words");
 
 function word(index) {
   if (index % 16 === 7) return ` "quoted ${index}"`;
@@ -42,7 +44,7 @@ export const answerText = ({ deltaCount, deltaLength }) =>
   Array.from({ length: deltaCount }, (_, index) => delta(index, deltaLength)).join("");
 
 /** A delta of a paced stream carries when it was written. */
-export const stamp = (atMs) => ` @${atMs.toFixed(3)}`;
+export const stamp = (atMs, deltaLength) => filled(` @${atMs.toFixed(3)}`, deltaLength);
 
 /** When the delta of a paced stream was written. */
-export const readStamp = (text) => Number(text.slice(text.indexOf("@") + 1));
+export const readStamp = (text) => Number.parseFloat(text.slice(text.indexOf("@") + 1));

@@ -52,8 +52,8 @@ function callTool(response, body, scene) {
 const slots = Array.from({ length: PACE_MS }, () => new Set());
 let slotAt = 0;
 
-function pace(response, body, { deltaCount }) {
-  const stream = { response, left: deltaCount, last: end(body) };
+function pace(response, body, { deltaCount, deltaLength }) {
+  const stream = { response, left: deltaCount, deltaLength, last: end(body) };
   const slot = slots[slotAt % PACE_MS];
   slot.add(stream);
   response.once("close", () => slot.delete(stream));
@@ -69,7 +69,7 @@ const [BEFORE_STAMP, AFTER_STAMP] = text("STAMP")[0].split("STAMP");
 function writePaced(slot) {
   for (const stream of slot) {
     const { response } = stream;
-    const frame = BEFORE_STAMP + stamp(nowMs()) + AFTER_STAMP;
+    const frame = BEFORE_STAMP + stamp(nowMs(), stream.deltaLength) + AFTER_STAMP;
     response.socket?.write(`${frame.length.toString(16)}\r\n${frame}\r\n`, "latin1");
     stream.left -= 1;
     if (stream.left > 0) continue;

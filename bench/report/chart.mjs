@@ -73,10 +73,10 @@ function barPanel({ title, bars }, x, width) {
 
 /** First text and flood of ours against what grows, both axes logarithmic. */
 function growthPanel({ axis, rows }, x, width) {
-  const curves = rows.flatMap(({ key, firstTextMs, floodMs }) => [
-    { key, points: firstTextMs, dash: "" },
-    { key, points: floodMs, dash: "4 3" },
-  ]);
+  const dashes = { firstText: "", flood: "4 3" };
+  const curves = rows.flatMap(({ key, curves: all }) =>
+    all.filter((curve) => curve.key in dashes).map((curve) => ({ key, points: curve.points, dash: dashes[curve.key] })),
+  );
   const logs = (index) => curves.flatMap(({ points }) => points.map((point) => Math.log10(point[index])));
   const [x0, x1] = [Math.min(...logs(0)), Math.max(...logs(0))];
   const [y0, y1] = [Math.floor(Math.min(...logs(1))), Math.ceil(Math.max(...logs(1)))];
@@ -90,7 +90,7 @@ function growthPanel({ axis, rows }, x, width) {
     const [, y] = at([10 ** x0, 10 ** (y0 + index)]);
     return `<line x1="${left}" x2="${right}" y1="${y}" y2="${y}" stroke="#e2e8f0"/>${label(left - 4, y + 4, `${10 ** (y0 + index)} ms`, { anchor: "end", size: 10, colour: FAINT })}`;
   });
-  const ticks = rows[0].firstTextMs.map(([point]) => {
+  const ticks = curves[0].points.map(([point]) => {
     const [tick] = at([point, 10 ** y0]);
     return label(tick, TITLE_HEIGHT + PLOT_HEIGHT + 14, point.toLocaleString("en-US"), { anchor: "middle", size: 10, colour: FAINT });
   });

@@ -41,6 +41,8 @@ const dollars = (value) => (value < 0.005 ? "0" : value.toFixed(2));
 
 /** What is counted of a run that grows. */
 const GROWING = [
+  ["objectRequests", "object requests"],
+  ["objectRowsWritten", "object rows written"],
   ["d1Statements", "D1 statements"],
   ["d1RowsRead", "D1 rows read"],
   ["d1RowsWritten", "D1 rows written"],

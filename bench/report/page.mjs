@@ -42,7 +42,8 @@ ${markdown(tables({ targets })[0])}
 
 Every run of io-bridge lives in a Durable Object of its own, so that results, cancels and other viewers reach it, and a stored
 one leaves behind what the API gives back later. The last column but one is what a hand-written Worker reaches by the same
-measure that does nothing else than that: where it misses a target, no Worker that runs this way can reach it.
+measure that does nothing else than that (for runs per second, one that also checks its input, keeps its limits in time and its
+events, and logs, as the contract asks): where it misses a target, no Worker that runs this way can reach it.
 ${failed(failures)}
 ## Machine
 
@@ -60,6 +61,7 @@ ${list([
   "**io-bridge**: the release build, in workerd without a proxy in front. Every run lives in a Durable Object; *thread stored* runs keep their thread in D1 as well.",
   "**hand-written JS Worker**: [`bench/workers/js-worker.mjs`](../bench/workers/js-worker.mjs), the least a good engineer would write for the same translation. *Thread stored*: in a Durable Object, one D1 batch at the start and one at the end.",
   "**the same JS Worker, run in an object**: nothing stored, but in a fresh Durable Object as every run of io-bridge is, so that results, cancels and other viewers reach it: what that alone costs.",
+  "**a JS Worker in an object, doing what the contract asks**: [`bench/workers/js-contract.mjs`](../bench/workers/js-contract.mjs), of runs that store nothing and call no tools: input checked, limits in time, one check of the events' order, events kept for other viewers, cancel, log.",
   "**the same JS Worker, storing what io-bridge stores**: in an object, too, and with the database batches of a run of io-bridge, recorded and sent again with other ids: what that alone costs.",
   "**Mastra with @ag-ui/mastra**: a Mastra server on Hono, its agent's events encoded as they come, leaving out the CopilotKit runtime that `registerCopilotKit` would add. *Thread stored*: its memory, in an in-memory LibSQL.",
   "**CopilotKit runtime**: its Hono handler with its `BuiltInAgent` and in-memory runner.",
@@ -113,6 +115,9 @@ ${sections(results, "cold-start", "bundles")}
 ## Growth
 
 The power is that between the two largest points: 1 is linear, 0 is not growing. \`Flood\` is ${size.growthDeltas.toLocaleString("en-US")} deltas per run.
+Under load, eight clients run one after the other (of parallel runs, as many as the point says), and 20 streams are paced (the
+same) by a fresh server. What many runs would change, as the length of a thread, is measured by single runs only. The 99th
+percentile is shown but not held to the limit: one pause of the machine moves it.
 
 ${sections(results, "growth")}
 

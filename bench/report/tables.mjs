@@ -60,8 +60,8 @@ const makers = {
   throughput: (rows) => [
     {
       title: "Short runs by eight clients",
-      columns: ["", "runs/s, median (middle half)"],
-      rows: rows.map(({ label, runsPerSecond }) => [label, spreadOf(runsPerSecond, whole)]),
+      columns: ["", "runs/s, median (middle half)", "CPU ms per run"],
+      rows: rows.map(({ label, runsPerSecond, cpuMsPerRun }) => [label, spreadOf(runsPerSecond, whole), significant(cpuMsPerRun)]),
     },
   ],
   "tool-loop": (rows) => [
@@ -107,12 +107,10 @@ const makers = {
   growth: (all) =>
     byAxis(all).map(({ axis, rows }) => ({
       title: `Growth: ${axis}`,
-      columns: ["", ...rows[0].firstTextMs.map(([point]) => whole(point)), "power"],
-      rows: rows.flatMap(({ label, firstTextMs, floodMs, processorMs, firstTextPower, floodPower, processorPower }) => [
-        [`${label}, first text, ms`, ...firstTextMs.map(([, ms]) => significant(ms)), number(firstTextPower, 2)],
-        [`${label}, flood, ms`, ...floodMs.map(([, ms]) => significant(ms)), number(floodPower, 2)],
-        [`${label}, CPU of both, ms`, ...processorMs.map(([, ms]) => significant(ms)), number(processorPower, 2)],
-      ]),
+      columns: ["", ...rows[0].curves[0].points.map(([point]) => whole(point)), "power"],
+      rows: rows.flatMap(({ label, curves }) =>
+        curves.map(({ name, points, power }) => [`${label}, ${name}`, ...points.map(([, value]) => significant(value)), number(power, 2)]),
+      ),
     })),
   profile: (rows) => [
     {

@@ -1,7 +1,5 @@
 // What the project wants to reach, judged by one run's results; a target whose measure was not taken is not judged.
 
-import { quantile } from "../statistics.mjs";
-
 /** Below this share of events that came in time, a server does not keep up. */
 export const KEEPS_UP_SHARE = 0.95;
 
@@ -74,7 +72,7 @@ export function judgeTargets(results) {
   const cold = (key) => row(results["cold-start"], key)?.firstAnswerMs.median;
   const coldOver = cold("io-bridge") === undefined ? undefined : cold("io-bridge") - cold("trivial");
   const crowdCount = Number.isFinite(most) ? most : 500;
-  const [ours, yardstick, inObject, storing] = ["io-bridge", "js-worker", "js-object", "js-store"];
+  const [ours, yardstick, inObject, contract, storing] = ["io-bridge", "js-worker", "js-object", "js-contract", "js-store"];
   const objectsShare = (rows, valueOf, isBetter) => valueOf(row(rows, inObject)) / bestPeer(rows, valueOf, isBetter);
   const kilobytes = (bytes) => `${Math.round(bytes / 1000)} KB`;
   const againstYardstick = (rows, valueOf) => [valueOf(row(rows, ours)), valueOf(row(rows, yardstick))];
@@ -99,7 +97,7 @@ export function judgeTargets(results) {
     ),
     withFloor(
       ratio("runs/s at 8 clients, stateless, against the best peer", "4 x", againstPeers(throughput, runs, larger), 4, atLeast),
-      objectsShare(throughput, runs, larger),
+      runs(row(throughput, contract)) / bestPeer(throughput, runs, larger),
     ),
     withFloor(
       ratio("result POST to next words, p50, against the best peer's second request", "at most 0.2 x", againstPeers(loops, next, smaller), 0.2, atMost),
@@ -126,8 +124,8 @@ const GROWTH_LIMIT = 1.15;
 function growthTargets(rows) {
   const ours = rows?.filter(({ key }) => key === "io-bridge") ?? [];
   if (ours.length === 0) return [];
-  const powers = ours.flatMap(({ firstTextPower, floodPower, processorPower }) => [firstTextPower, floodPower, processorPower]);
-  const worst = quantile(powers, 1);
+  const held = ours.flatMap(({ curves }) => curves).filter(({ isHeld }) => isHeld);
+  const worst = Math.max(...held.map(({ power }) => power));
   return [
     {
       name: "growth with message length, history, tools, parallel runs",
