@@ -55,20 +55,6 @@ const jsObject = agUiContender(
   { inObject: true },
 );
 
-/** What it costs to store what a run of ours must leave behind. */
-const jsStore = agUiContender(
-  {
-    name: "js-store",
-    label: "the same JS Worker, storing what io-bridge stores",
-    role: "floor",
-    runtime: "workerd",
-    server: "servers/js-store.mjs",
-    measures: ["first-text"],
-  },
-  "",
-  { resourceId: "ada" },
-);
-
 /** What it costs to do, in an object, what the contract asks of every run, stored or not. */
 const jsContract = agUiContender(
   {
@@ -77,6 +63,19 @@ const jsContract = agUiContender(
     role: "floor",
     runtime: "workerd",
     server: "servers/js-contract.mjs",
+    measures: ["first-text", "throughput"],
+  },
+  "run",
+);
+
+/** The same, with what it costs to store what a run of ours must leave behind. */
+const jsStore = agUiContender(
+  {
+    name: "js-store",
+    label: "the same, storing what io-bridge stores",
+    role: "floor",
+    runtime: "workerd",
+    server: "servers/js-store.mjs",
     measures: ["first-text", "throughput"],
   },
   "run",

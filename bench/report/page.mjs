@@ -42,8 +42,9 @@ ${markdown(tables({ targets })[0])}
 
 Every run of io-bridge lives in a Durable Object of its own, so that results, cancels and other viewers reach it, and a stored
 one leaves behind what the API gives back later. The last column but one is what a hand-written Worker reaches by the same
-measure that does nothing else than that (for runs per second, one that also checks its input, keeps its limits in time and its
-events, and logs, as the contract asks): where it misses a target, no Worker that runs this way can reach it.
+measure that does nothing else than that; for stored runs and runs per second, one that also checks its input, keeps its
+limits in time and its events, and logs, as the contract asks. Where it misses a target, no Worker that runs this way can
+reach it.
 ${failed(failures)}
 ## Machine
 
@@ -61,8 +62,8 @@ ${list([
   "**io-bridge**: the release build, in workerd without a proxy in front. Every run lives in a Durable Object; *thread stored* runs keep their thread in D1 as well.",
   "**hand-written JS Worker**: [`bench/workers/js-worker.mjs`](../bench/workers/js-worker.mjs), the least a good engineer would write for the same translation. *Thread stored*: in a Durable Object, one D1 batch at the start and one at the end.",
   "**the same JS Worker, run in an object**: nothing stored, but in a fresh Durable Object as every run of io-bridge is, so that results, cancels and other viewers reach it: what that alone costs.",
-  "**a JS Worker in an object, doing what the contract asks**: [`bench/workers/js-contract.mjs`](../bench/workers/js-contract.mjs), of runs that store nothing and call no tools: input checked, limits in time, one check of the events' order, events kept for other viewers, cancel, log.",
-  "**the same JS Worker, storing what io-bridge stores**: in an object, too, and with the database batches of a run of io-bridge, recorded and sent again with other ids: what that alone costs.",
+  "**a JS Worker in an object, doing what the contract asks**: [`bench/workers/js-contract.mjs`](../bench/workers/js-contract.mjs), of runs without tools: input checked, limits in time, one check of the events' order, events kept for other viewers, cancel, log.",
+  "**the same, storing what io-bridge stores**: with the database batches of a run of io-bridge, recorded and sent again with other ids.",
   "**Mastra with @ag-ui/mastra**: a Mastra server on Hono, its agent's events encoded as they come, leaving out the CopilotKit runtime that `registerCopilotKit` would add. *Thread stored*: its memory, in an in-memory LibSQL.",
   "**CopilotKit runtime**: its Hono handler with its `BuiltInAgent` and in-memory runner.",
   "**Cloudflare AI Chat**: `AIChatAgent` in the same workerd, bundled and minified. It always stores its thread, in its object. Its WebSocket is open before a run's clock starts; for runs per second opening it counts.",

@@ -36,7 +36,7 @@ async function recorded() {
 
 await servePlain({
   name: "js-store",
-  modules: ["js-store.mjs", "js-worker.mjs", "translate.mjs"],
+  modules: ["js-store.mjs", "js-contract.mjs", "translate.mjs"],
   objects: { RUNS: { className: "RunObject", useSQLite: true } },
   schema: new URL("../../migrations/", import.meta.url),
   bindings: { RECORDED: await recorded() },

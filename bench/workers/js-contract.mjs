@@ -1,7 +1,7 @@
 // What the contract asks of every run besides translating it, written by hand in JavaScript: the input is checked, the
 // head waits for the model's, silence, the model and the run have limits, events pass one check of their order and are
-// kept for other viewers, who may follow, cancel or ask how it stands; it logs. Only what a run without tools and
-// without a thread needs, and nothing of what io-bridge does beyond the contract.
+// kept for other viewers, who may follow, cancel or ask how it stands; it logs. Only what a run without tools needs, and
+// nothing of what io-bridge does beyond the contract.
 
 import { DurableObject } from "cloudflare:workers";
 import { askModel } from "./translate.mjs";
@@ -138,7 +138,7 @@ export class RunObject extends DurableObject {
 
   async #start(request) {
     const input = await request.json();
-    const run = new Run(input, request.headers.get("x-request-id"));
+    const run = new Run(input, request.headers.get("x-request-id"), this);
     this.#run = run;
     const stream = this.#follow(0);
     const head = Promise.withResolvers();
@@ -146,6 +146,12 @@ export class RunObject extends DurableObject {
     const refusal = await head.promise;
     return refusal ? refusal.answer() : new Response(stream, { headers: STREAM_HEADERS });
   }
+
+  /** Stores what came. */
+  async begin() {}
+
+  /** Stores what was said. */
+  async end() {}
 
   #follow(after) {
     const { readable, writable } = new IdentityTransformStream();
@@ -159,6 +165,7 @@ class Run {
   abort = new AbortController();
   #input;
   #requestId;
+  #store;
   #startedMs = Date.now();
   #status = "running";
   #kept = [];
@@ -170,9 +177,10 @@ class Run {
   #timer;
   #due = {};
 
-  constructor(input, requestId) {
+  constructor(input, requestId, store) {
     this.#input = input;
     this.#requestId = requestId;
+    this.#store = store;
   }
 
   description() {
@@ -196,10 +204,12 @@ class Run {
     this.#setDue("run", RUN_TIMEOUT_MS, () => this.abort.abort("run_timeout"));
     this.#setDue("idle", IDLE_TIMEOUT_MS, () => this.abort.abort("upstream_timeout"));
     try {
+      await this.#store.begin(this.#input);
       const body = await askModel(env, this.#input, this.abort.signal);
       open();
-      await this.#translate(body);
+      const answer = await this.#translate(body);
       this.#emit({ type: "STEP_FINISHED", stepName: "step-1" });
+      await this.#store.end(this.#input, answer);
       this.#emit({ type: "RUN_FINISHED", threadId, runId });
       this.#status = "finished";
     } catch (error) {
@@ -220,6 +230,7 @@ class Run {
     const decoder = new TextDecoder();
     const messageId = crypto.randomUUID();
     let pending = "";
+    let text = "";
     let isEnded = false;
     for await (const piece of body) {
       this.#due.idle.ms = Date.now() + IDLE_TIMEOUT_MS;
@@ -235,12 +246,14 @@ class Run {
         if (!delta?.content) continue;
         if (!this.#open.message) this.#emit({ type: "TEXT_MESSAGE_START", messageId, role: "assistant" });
         this.#emit({ type: "TEXT_MESSAGE_CONTENT", messageId, delta: delta.content });
+        text += delta.content;
       }
       this.#show();
       if (this.#viewers === 0) throw new Error("nobody watches");
     }
     if (!isEnded) throw new Error("the model's answer was cut off");
     if (this.#open.message) this.#emit({ type: "TEXT_MESSAGE_END", messageId });
+    return { messageId, text };
   }
 
   #fail(code) {

@@ -1,14 +1,13 @@
-// The hand-written Worker, storing what io-bridge stores: RECORDED has the database batches of one run of io-bridge on a
-// new thread, and the ids it had. They are sent again with other ids.
+// The Worker that does what the contract asks, storing what io-bridge stores: RECORDED has the database batches of one
+// run of io-bridge on a new thread, and the ids it had. They are sent again with other ids.
 
-import { RunObject as Bare } from "./js-worker.mjs";
+import { RunObject as Contract } from "./js-contract.mjs";
 
-export { default } from "./js-worker.mjs";
+export { default } from "./js-contract.mjs";
 
-export class RunObject extends Bare {
+export class RunObject extends Contract {
   async begin({ threadId, runId, messages: [{ id }] }) {
     await this.#send(this.env.RECORDED.start, { threadId, runId, userMessageId: id });
-    return [];
   }
 
   async end({ threadId, runId }, { messageId }) {

@@ -35,23 +35,14 @@ export class RunObject extends DurableObject {
       return Response.json({ success: true });
     }
     const isStored = Boolean(input.forwardedProps.resourceId);
-    const history = isStored ? await this.begin(input) : [];
+    const history = isStored ? await begin(this.env.DB, input) : [];
     const body = await askModel(this.env, { ...input, messages: [...history, ...input.messages] });
     const { readable, writable } = new IdentityTransformStream();
     const steps = isStored
-      ? { beforeEnd: (answer) => this.end(input, answer) }
+      ? { beforeEnd: (answer) => end(this.env.DB, input, answer) }
       : { answer: (calls, emit) => this.#answer(input, calls, emit) };
     this.ctx.waitUntil(translate(body, writable, input, steps));
     return new Response(readable, { headers: { ...HEADERS, "run-object": this.ctx.id.toString() } });
-  }
-
-  /** Stores what came, and reads what was there before it. */
-  begin(input) {
-    return begin(this.env.DB, input);
-  }
-
-  end(input, { messageId, text }) {
-    return end(this.env.DB, input, messageId, text);
   }
 
   /** Waits for the one result, tells the client and asks the model again. */
@@ -65,6 +56,7 @@ export class RunObject extends DurableObject {
   }
 }
 
+/** Stores what came, and reads what was there before it. */
 async function begin(database, { threadId, runId, messages, forwardedProps }) {
   const owner = forwardedProps.resourceId;
   const now = Date.now();
@@ -81,7 +73,7 @@ async function begin(database, { threadId, runId, messages, forwardedProps }) {
   return before.results.reverse();
 }
 
-async function end(database, { threadId, runId, forwardedProps }, messageId, text) {
+async function end(database, { threadId, runId, forwardedProps }, { messageId, text }) {
   const now = Date.now();
   await database.batch([
     insertMessage(database, threadId, messageId, now * 1000 + 999, "assistant", text),
