@@ -7,8 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::json::heal_surrogates;
-use super::json_text::{meant, plain_end};
+use super::json_text::{heal_surrogates, meant, plain_end};
 use super::node::Node;
 use super::number;
 

@@ -1,5 +1,7 @@
 //! Texts as JSON writes them between quotes, with and without escapes.
 
+use std::borrow::Cow;
+
 /// Where the bytes end that stand for themselves within a JSON text: before a quote, a backslash or a control character.
 pub fn plain_end(bytes: &[u8], start: usize) -> usize {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
@@ -79,6 +81,43 @@ pub fn code_unit(written: &str, at: usize) -> Option<u16> {
     u16::try_from(unit).ok()
 }
 
+/// Replaces each `\uD800`-`\uDFFF` escape that has no partner by `\ufffd`, so that the text parses and whatever is
+/// stored or sent on is valid Unicode (known fault B067). Takes JSON text, not a decoded string; linear.
+pub fn heal_surrogates(text: &str) -> Cow<'_, str> {
+    let mut healed = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(offset) = text.get(at..).and_then(|rest| rest.find('\\')) {
+        let escape = at + offset;
+        at = match escaped_unit(text, escape) {
+            Some(0xD800..=0xDBFF) if matches!(escaped_unit(text, escape + 6), Some(0xDC00..=0xDFFF)) => {
+                escape + 12
+            }
+            Some(0xD800..=0xDFFF) => {
+                healed.push_str(text.get(copied..escape).unwrap_or_default());
+                healed.push_str("\\ufffd");
+                copied = escape + 6;
+                copied
+            }
+            Some(_) => escape + 6,
+            None => escape + 2,
+        };
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    healed.push_str(text.get(copied..).unwrap_or_default());
+    Cow::Owned(healed)
+}
+
+/// The code unit of the `\uXXXX` escape that starts at this byte.
+fn escaped_unit(text: &str, at: usize) -> Option<u16> {
+    if text.get(at..at + 2)? != "\\u" {
+        return None;
+    }
+    code_unit(text, at + 2)
+}
+
 /// Appends a text as JSON.
 pub fn write_text(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
@@ -101,5 +140,30 @@ pub fn write_text(text: &str, out: &mut Vec<u8>) {
             control => out.extend_from_slice(format!("u{control:04x}").as_bytes()),
         }
         at = end + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lone_surrogates_are_replaced() {
+        for (text, healed) in [
+            (r#""plain""#, r#""plain""#),
+            (r#""\ud83d\ude80 \u00e9""#, r#""\ud83d\ude80 \u00e9""#),
+            (r#""\ud83d""#, r#""\ufffd""#),
+            (r#""\uDE80\uD83D""#, r#""\ufffd\ufffd""#),
+            (r#""\ud83d\ud83d\ude80""#, r#""\ufffd\ud83d\ude80""#),
+            (r#""\ud83d\n\ude80""#, r#""\ufffd\n\ufffd""#),
+            (r#""\\ud83d""#, r#""\\ud83d""#),
+            (r#""\\\ud83d""#, r#""\\\ufffd""#),
+            (r#""a\ud83dé""#, r#""a\ufffdé""#),
+            (r#""\ud8"#, r#""\ud8"#),
+            ("\"\\é\\ud83d\"", "\"\\é\\ud83d\""),
+        ] {
+            assert_eq!(heal_surrogates(text), healed, "{text}");
+        }
+        assert!(matches!(heal_surrogates(r#""\ud83d\ude80""#), Cow::Borrowed(_)));
     }
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::{ModelDecoder, ModelEvent, ProviderError, UPSTREAM_EVENT_MAX_BYTES, refusal};
 use crate::binding::sse_decoder::{SseDecoder, SseFault};
-use crate::protocol::json::heal_surrogates;
 use crate::protocol::json_cursor::{CursorFault, JsonCursor};
+use crate::protocol::json_text::heal_surrogates;
 use crate::protocol::utf8;
 
 /// A payload that is not JSON of the wire format. At the end of the body it was cut: [`ProviderError::Truncated`].
