@@ -94,11 +94,9 @@ impl ApiError {
             let issue = |issue: &Issue| json!({ "field": issue.pointer, "message": issue.message });
             body.insert("issues".to_owned(), self.issues.iter().map(issue).collect());
         }
-        body.extend(
-            self.members
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), value.clone())),
-        );
+        for (name, value) in &self.members {
+            body.insert((*name).to_owned(), value.clone());
+        }
         json::text(&body)
     }
 

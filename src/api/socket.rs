@@ -115,10 +115,13 @@ impl ResultFrame {
         if !object.has("result") && !object.has("error") {
             report.issue(object.path("result"), "is required");
         }
-        let members = ["result", "error", "isError"].into_iter();
-        let members = members.filter_map(|name| Some((name.to_owned(), object.take(name)?.into_value())));
-        let body = json::text(&members.collect::<Map<_, _>>());
-        let body = report.finish(body).map(|(body, _)| body);
+        let mut members = Map::new();
+        for name in ["result", "error", "isError"] {
+            if let Some(node) = object.take(name) {
+                members.insert(name.to_owned(), node.into_value());
+            }
+        }
+        let body = report.finish(json::text(&members)).map(|(body, _)| body);
         Self {
             tool_call_id,
             body: body.map_err(|fault| ApiError::from(fault).into()),

@@ -93,10 +93,13 @@ pub fn take_notes() -> Vec<LogLine> {
 
 /// Every variable that is set, as the JSON it is or as text.
 fn variables(env: &Env) -> Map<String, Value> {
-    let named = VARIABLE_NAMES
-        .into_iter()
-        .filter_map(|name| Some((name.to_owned(), value(env, name)?)));
-    named.collect()
+    let mut variables = Map::new();
+    for name in VARIABLE_NAMES {
+        if let Some(value) = value(env, name) {
+            variables.insert(name.to_owned(), value);
+        }
+    }
+    variables
 }
 
 fn value(env: &Env, name: &str) -> Option<Value> {

@@ -163,9 +163,17 @@ impl<'a> JsonCursor<'a> {
         }
         self.skip_text_rest()?;
         let written = self.text.get(start + 1..self.at - 1).unwrap_or_default();
-        let heal = || self.heals.then(|| meant(&heal_surrogates(written))).flatten();
-        meant(written)
-            .or_else(heal)
+        match meant(written) {
+            Some(text) => Ok(Cow::Owned(text)),
+            None => self.healed(written),
+        }
+    }
+
+    #[cold]
+    fn healed(&self, written: &str) -> Result<Cow<'a, str>, CursorFault> {
+        let healed = self.heals.then(|| heal_surrogates(written));
+        healed
+            .and_then(|written| meant(&written))
             .map(Cow::Owned)
             .ok_or(CursorFault::Unexpected)
     }

@@ -52,8 +52,11 @@ pub(crate) use json;
 
 /// An object of these members.
 pub fn object(members: Vec<(&str, Value)>) -> Value {
-    let members = members.into_iter();
-    Value::Object(members.map(|(name, value)| (name.to_owned(), value)).collect())
+    let mut map = Map::new();
+    for (name, value) in members {
+        map.insert(name.to_owned(), value);
+    }
+    Value::Object(map)
 }
 
 impl<T: ToTree + ?Sized> ToTree for &T {

@@ -322,12 +322,13 @@ fn max_steps(choice: &ToolChoice) -> Option<u32> {
 }
 
 fn request_context(unknown_props: &Map<String, Value>) -> Map<String, Value> {
-    let stated = unknown_props
-        .iter()
-        .filter(|(name, _)| !RESERVED_CONTEXT.iter().any(|prefix| name.starts_with(prefix)));
-    stated
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
+    let mut context = Map::new();
+    for (name, value) in unknown_props {
+        if !RESERVED_CONTEXT.iter().any(|prefix| name.starts_with(prefix)) {
+            context.insert(name.clone(), value.clone());
+        }
+    }
+    context
 }
 
 #[cfg(test)]
