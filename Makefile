@@ -90,7 +90,7 @@ size-profile: build
 instructions: setup
 	node scripts/instructions.mjs $(WRITE)
 
-## Every measure beside the peers, into docs/benchmarks.* and docs/cost.md: 12 minutes of a quiet machine. A part of it:
+## Every measure beside the peers, into docs/benchmarks.* and docs/cost.md: 18 minutes of a quiet machine. A part of it:
 ## `OPTIONS="--only flood,first-text --quick"`, which prints
 bench: build
 	node bench/run.mjs $(OPTIONS)

@@ -43,8 +43,8 @@ ${markdown(tables({ targets })[0])}
 Every run of io-bridge lives in a Durable Object of its own, so that results, cancels and other viewers reach it, and a stored
 one leaves behind what the API gives back later. The last column but one is what a hand-written Worker reaches by the same
 measure that does nothing else than that; for stored runs and runs per second, one that also checks its input, keeps its
-limits in time and its events, and logs, as the contract asks. Where it misses a target, no Worker that runs this way can
-reach it.
+limits in time and its events, and logs, as the contract asks. Where it misses a target, running this way alone costs more
+than the target allows.
 ${failed(failures)}
 ## Machine
 
