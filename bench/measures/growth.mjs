@@ -11,7 +11,7 @@ import { nextText } from "./tool-loop.mjs";
 
 const PACED_COUNT = 20;
 
-/** Everything at every point, in turns; what runs would change that a point is about is measured of stateless runs only. */
+/** Everything at every point, in turns. Where each run moves the point, as it does a thread's length, few are made. */
 export async function growth({ contenders, servers, mock, size }) {
   const rows = [];
   for (const axis of Object.keys(axes)) {
@@ -51,6 +51,7 @@ async function atPoint({ scene, run, isParallel, isStored }, point, prepared, co
     flood: slowest(flooded.map(({ totalMs }) => totalMs)),
     processor: cpuMs(server.pid) - beforeMs,
   };
+  // Each run of these moves the point.
   if (isStored) return taken;
   taken.load = 1000 / (await underLoad(say(SAY), isParallel ? point : CLIENT_COUNT, growthLoadMs)).rate;
   if (contender.answerCall) taken.nextText = slowest(await together(() => nextText(contender, server, asked(), more)));

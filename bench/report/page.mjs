@@ -117,8 +117,8 @@ ${sections(results, "cold-start", "bundles")}
 
 The power is that between the two largest points: 1 is linear, 0 is not growing. \`Flood\` is ${size.growthDeltas.toLocaleString("en-US")} deltas per run.
 Under load, eight clients run one after the other (of parallel runs, as many as the point says), and 20 streams are paced (the
-same) by a fresh server. What many runs would change, as the length of a thread, is measured by single runs only. The 99th
-percentile is shown but not held to the limit: one pause of the machine moves it.
+same) by a fresh server; not where each run moves the point, as it does the length of a thread. The 99th percentile is shown
+but not held to the limit: one pause of the machine moves it.
 
 ${sections(results, "growth")}
 
