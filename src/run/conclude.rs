@@ -3,11 +3,12 @@
 use futures::future::join;
 use serde::Serialize;
 
+use super::batch::stored;
 use super::checkpoint::Position;
 use super::halt::{Halt, sentence};
 use super::ports::{Clock, EventSink, IdSource, Level, Log, Ports};
 use super::report::RunReport;
-use super::{Run, RunEnd, stored};
+use super::{Run, RunEnd};
 use crate::list::List;
 use crate::protocol::event::{Event, Outcome, RunErrorCode, RunFinished, TokenUsage};
 use crate::protocol::id::ToolCallId;

@@ -1,10 +1,12 @@
 //! The agent loop: one run from its input to its terminal event, seen only through [`ports`].
 //!
 //! Async without a runtime, without a platform type, without a `Send` bound: the same loop runs in native tests.
-//! `plan` decides, `answer` asks the model, `live` and `calls` handle its tool calls, `conclude` ends; `emitter` is the
-//! only way to the stream and `pace` the only way to wait.
+//! `plan` decides, `begin` starts, `request` says what the model is asked and `answer` asks it, `live` and `calls` handle
+//! its tool calls, `conclude` ends; `emitter` is the only way to the stream and `pace` the only way to wait.
 
 mod answer;
+mod batch;
+mod begin;
 pub mod boundary;
 mod calls;
 pub mod cancel;
@@ -28,6 +30,7 @@ pub mod plan;
 pub mod ports;
 pub mod prompt;
 pub mod report;
+mod request;
 pub mod resume;
 pub mod server_calls;
 mod title;
@@ -36,23 +39,17 @@ mod transcript;
 use std::rc::Rc;
 
 use futures::channel::oneshot;
-use futures::future::join;
 
 use crate::config::AgentConfig;
 use crate::config::agents::FrontendTools;
 use crate::list::List;
 use crate::protocol::event::{RunErrorCode, TokenUsage};
-use crate::protocol::forwarded_props::ToolChoice;
-use crate::protocol::id::{ObjectAddress, ResourceId, RunId, ThreadId, ToolCallId};
+use crate::protocol::id::{ObjectAddress, ResourceId, ThreadId, ToolCallId};
 use crate::protocol::input::RunAgentInput;
 use crate::protocol::json;
-use crate::protocol::message::{Message, MessageBody};
-use crate::protocol::tool::{Tool, ToolResult};
-use crate::provider::{FinishReason, ModelMessage, ModelRequest, ModelTarget, ProviderError, codec};
-use crate::store::{
-    BeginRun, Begun, DatabaseError, Exhausted, Persistence, PersistentRun, Quota, RunStatus, Store,
-    StoreError,
-};
+use crate::protocol::tool::ToolResult;
+use crate::provider::{FinishReason, ModelMessage, ModelTarget, ProviderError, codec};
+use crate::store::{Exhausted, Persistence, PersistentRun, Quota, RunStatus, Store};
 use crate::tool::schema::Schema;
 use crate::tool::toolbox::{ServerTools, ToolBox};
 use answer::ModelAnswer;
@@ -65,7 +62,7 @@ use halt::Halt;
 use mailbox::ToolMailbox;
 use mcp_client::McpClient;
 use pace::Pace;
-use ports::{Clock, EventSink, IdSource, Level, Log, Ports};
+use ports::{Clock, EventSink, Level, Log, Ports};
 use report::RunCounts;
 use server_calls::Servers;
 
@@ -140,12 +137,6 @@ pub struct RunEnd {
     /// Whether a terminal event was sent: close the streams then, abort them otherwise.
     pub terminal_sent: bool,
 }
-
-/// Grace beyond a run's own limits before its row reads as failed, in milliseconds. Source: D12.
-const DEADLINE_GRACE_MS: u64 = 60_000;
-/// Attempts at a database batch, and the pause before the second, in milliseconds; it doubles.
-const DATABASE_ATTEMPTS: u32 = 3;
-const DATABASE_PAUSE_MS: u64 = 100;
 
 /// Runs to the end. `head` learns once whether the answer is a stream.
 pub async fn run<P: Ports, S: EventSink>(
@@ -241,131 +232,6 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
         }
     }
 
-    /// Media the upstream has no place for are left out, not refused (AG-UI IN-4).
-    fn warn_of_parts(&self) {
-        let (codec, target) = (codec(self.setup.target.wire), &self.setup.target);
-        let parts = self.conversation.iter().flat_map(|message| match message {
-            ModelMessage::User { parts } => parts.as_slice(),
-            ModelMessage::Assistant { .. } | ModelMessage::ToolResults(_) => &[],
-        });
-        for part in parts {
-            if let Some(kind) = part.medium().filter(|_| !codec.takes(target, part)) {
-                let run_id = &self.setup.input.run_id;
-                let members: [(&'static str, &dyn std::fmt::Display); 2] =
-                    [("runId", run_id), ("kind", &kind)];
-                self.ports
-                    .log()
-                    .line(Level::Warn, "content_part_skipped", &members);
-            }
-        }
-    }
-
-    /// The start batch and the conversation it gives; MCP servers are asked for their tools meanwhile.
-    async fn begin(&mut self) -> Result<(), RunRefusal> {
-        let servers = self.servers.clone();
-        let wait_ms = self.setup.agent.first_response_wait_ms;
-        let (messages, listings) = join(self.history(), server_calls::listings(&servers, wait_ms)).await;
-        let mut messages = messages?;
-        self.keep_boundary(&mut messages);
-        if self.equip(listings).is_err() {
-            self.forget().await;
-            return Err(RunRefusal::UpstreamRefused(RunErrorCode::UpstreamError));
-        }
-        if !prompt::has_question(&messages) {
-            self.forget().await;
-            return Err(RunRefusal::NothingToAnswer);
-        }
-        let pending = self
-            .persistent
-            .as_ref()
-            .map_or(&[][..], |run| &run.pending_tool_call_ids);
-        let max_bytes = self.setup.agent.tool_result_max_bytes;
-        self.conversation = prompt::conversation(messages, pending, max_bytes);
-        self.warn_of_parts();
-        Ok(())
-    }
-
-    /// What the agent does not take from clients is left out, and the log says so.
-    fn keep_boundary(&self, messages: &mut [Message]) {
-        let (agent, input) = (&self.setup.agent, &self.setup.input);
-        let mut left_out = vec![("media", boundary::admit_media(messages, &agent.media_addresses))];
-        if !agent.allow_client_instructions {
-            left_out.push(("instructions", prompt::client_instructions(input).count()));
-        }
-        for (what, count) in left_out.into_iter().filter(|(_, count)| *count > 0) {
-            let members: [(&'static str, &dyn std::fmt::Display); 3] =
-                [("runId", &input.run_id), ("what", &what), ("count", &count)];
-            self.ports.log().line(Level::Warn, "input_left_out", &members);
-        }
-    }
-
-    async fn history(&mut self) -> Result<Vec<Message>, RunRefusal> {
-        let persistence = self.setup.persistence.clone();
-        let (Some(store), true) = (self.store.clone(), persistence != Persistence::Stateless) else {
-            return Ok(self.take_messages());
-        };
-        let (input, agent) = (&self.setup.input, &self.setup.agent);
-        let begin = BeginRun {
-            run_id: input.run_id.clone(),
-            thread_id: input.thread_id.clone(),
-            agent_id: crate::protocol::id::AgentId::new(agent.id.as_str()),
-            object: self.setup.object,
-            persistence,
-            read_only: input.forwarded_props.read_only,
-            incoming: input.messages.clone(),
-            last_messages: input.forwarded_props.last_messages.unwrap_or(agent.last_messages),
-            now_ms: self.started_ms,
-            deadline_ms: self
-                .started_ms
-                .saturating_add(agent.run_timeout_ms)
-                .saturating_add(DEADLINE_GRACE_MS),
-            incarnation: self.ports.ids().token(),
-            quota: self.setup.quota,
-        };
-        let begun = stored(self.ports, &self.setup.input.run_id, "start", || {
-            store.begin_run(begin.clone())
-        })
-        .await;
-        match begun.map_err(|_| RunRefusal::StorageUnavailable)? {
-            Begun::Stateless => Ok(self.take_messages()),
-            Begun::ForeignThread => Err(RunRefusal::ForeignThread),
-            Begun::Exhausted(exhausted) => Err(RunRefusal::Exhausted(exhausted)),
-            Begun::Conflict { status, thread_id } => Err(RunRefusal::Conflict { status, thread_id }),
-            Begun::Persistent(mut run) => {
-                let messages = std::mem::take(&mut run.model_input);
-                self.persistent = Some(run);
-                Ok(messages)
-            }
-        }
-    }
-
-    /// The messages of a run that stores none of them. Those that are system text stay: every step says them.
-    fn take_messages(&mut self) -> Vec<Message> {
-        let mut taken = Vec::new();
-        for message in std::mem::take(&mut self.setup.input.messages) {
-            match message.body {
-                MessageBody::System { .. } | MessageBody::Developer { .. } => &mut self.setup.input.messages,
-                MessageBody::User { .. }
-                | MessageBody::Assistant { .. }
-                | MessageBody::Tool { .. }
-                | MessageBody::Activity { .. }
-                | MessageBody::Reasoning { .. } => &mut taken,
-            }
-            .push(message);
-        }
-        taken
-    }
-
-    /// A run refused before its stream does not use up its id (D12).
-    async fn forget(&self) {
-        if let (Some(store), Some(run)) = (&self.store, &self.persistent) {
-            let _ = stored(self.ports, &self.setup.input.run_id, "forget", || {
-                store.forget_run(run)
-            })
-            .await;
-        }
-    }
-
     /// Steps, from this one on, until the model has answered, or calls are left to the next run.
     async fn steps(&mut self, first: u32) -> Result<Finish, Halt> {
         let max_steps = self.setup.agent.max_steps.max(1);
@@ -445,117 +311,4 @@ impl<'a, P: Ports, S: EventSink> Run<'a, P, S> {
                 .line(Level::Warn, "answer_does_not_fit_schema", &[("runId", &run_id)]);
         }
     }
-
-    /// Asks; once more with a smaller window when the model says the conversation is too long.
-    async fn ask_within_context(&mut self, step: u32) -> Result<ModelAnswer, Halt> {
-        match self.ask_with_all(step).await {
-            Err(Halt::Upstream(error))
-                if *error == ProviderError::ContextLengthExceeded
-                    && !self.emitter.has_output()
-                    && !self.is_shortened =>
-            {
-                self.is_shortened = true;
-                self.conversation = prompt::newer_half(&self.conversation);
-                self.ask_with_all(step).await
-            }
-            asked => asked,
-        }
-    }
-
-    /// Lends the request what may be large: it is not held twice while the model speaks.
-    async fn ask_with_all(&mut self, step: u32) -> Result<ModelAnswer, Halt> {
-        let request = self.request(step);
-        let asked = self.ask(&request).await;
-        // An upstream that makes steps of its own has added them.
-        let added = std::mem::replace(&mut self.conversation, request.messages);
-        self.conversation.extend(added);
-        self.setup.input.state = request.state;
-        asked
-    }
-
-    /// The client's choice binds the first step only, and on the last one tools are withheld (2.1, D10).
-    fn tool_choice(&self, step: u32) -> ToolChoice {
-        match &self.setup.input.forwarded_props.tool_choice {
-            _ if self.are_tools_withheld => ToolChoice::None,
-            Some(choice) if step == 1 => choice.clone(),
-            Some(_) | None => ToolChoice::Auto,
-        }
-    }
-
-    /// Whether the model may read results of tools. An upstream that runs tools itself has its own rules for them.
-    fn reads_results(&self, tools: &[Tool]) -> bool {
-        let is_results = |message: &ModelMessage| matches!(message, ModelMessage::ToolResults(_));
-        (!tools.is_empty() || self.conversation.iter().any(is_results))
-            && !codec(self.setup.target.wire).runs_tools()
-    }
-
-    /// Takes the conversation and the client's state.
-    fn request(&mut self, step: u32) -> ModelRequest {
-        let tools = self.toolbox.declarations();
-        let reads_results = self.reads_results(&tools);
-        let messages = std::mem::take(&mut self.conversation);
-        let state = self.setup.input.state.take();
-        let (input, agent) = (&self.setup.input, &self.setup.agent);
-        let props = &input.forwarded_props;
-        ModelRequest {
-            system: prompt::system_texts(agent, input, reads_results),
-            messages,
-            tools,
-            tool_choice: self.tool_choice(step),
-            settings: plan::settings(agent, props),
-            output_schema: props.output_schema.clone(),
-            state,
-            unknown_props: props.unknown.clone(),
-            run_id: input.run_id.clone(),
-            thread_id: input.thread_id.clone(),
-            kept_thread: plan::kept_thread(&self.setup),
-        }
-    }
-}
-
-/// Runs a batch, again while the database says it may work later.
-async fn stored<P: Ports, T, F: Future<Output = Result<T, StoreError>>>(
-    ports: &P,
-    run_id: &RunId,
-    batch: &'static str,
-    mut attempt: impl FnMut() -> F,
-) -> Result<T, StoreError> {
-    let mut count = 1;
-    loop {
-        match attempt().await {
-            Err(error) if may_work_later(ports, run_id, batch, &error, count).await => count += 1,
-            done => return done,
-        }
-    }
-}
-
-/// Says so in the log that a batch failed; pauses if another attempt may do better.
-async fn may_work_later<P: Ports>(
-    ports: &P,
-    run_id: &RunId,
-    batch: &'static str,
-    error: &StoreError,
-    count: u32,
-) -> bool {
-    ports.log().line(
-        Level::Error,
-        "database_failed",
-        &[
-            ("runId", run_id),
-            ("batch", &batch),
-            ("attempt", &count),
-            ("error", error),
-        ],
-    );
-    let may_work = match error {
-        StoreError::Database(DatabaseError::Unavailable(_)) | StoreError::Attachments(_) => true,
-        StoreError::Database(DatabaseError::Constraint(_) | DatabaseError::Refused(_))
-        | StoreError::Corrupt(_) => false,
-    };
-    if !may_work || count >= DATABASE_ATTEMPTS {
-        return false;
-    }
-    let pause_ms = (DATABASE_PAUSE_MS << count) as f64 * (0.5 + ports.ids().fraction() / 2.0);
-    ports.clock().sleep(pause_ms as u64).await;
-    true
 }

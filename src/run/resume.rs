@@ -1,6 +1,7 @@
 //! Keeping where a run stands, and going on from there after a reset (contract 8).
 
 use super::answer::{CallState, ModelAnswer};
+use super::begin::DEADLINE_GRACE_MS;
 use super::checkpoint::{Checkpoint, Position, Segments};
 use super::conclude::Finish;
 use super::emitter::Emitter;
@@ -11,7 +12,7 @@ use super::mailbox::Delivery;
 use super::pace::WaitFor;
 use super::ports::{Clock, EventSink, Level, Log, ObjectStorage, Ports, StorageFault};
 use super::server_calls;
-use super::{DEADLINE_GRACE_MS, Run, RunControl, RunEnd, RunRefusal, RunSetup};
+use super::{Run, RunControl, RunEnd, RunRefusal, RunSetup};
 use crate::list::List;
 use crate::protocol::event::RunErrorCode;
 use crate::protocol::id::ToolCallId;
