@@ -34,7 +34,7 @@ const makers = {
   targets: (rows) => [
     {
       title: "Targets",
-      columns: ["", "target", "measured", "a bare JS Worker that does it that way", ""],
+      columns: ["", "target", "measured", "a JS Worker that does it that way", ""],
       rows: rows.map(({ name, target, measured, floor, isReached }) => [
         name,
         target,

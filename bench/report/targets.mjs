@@ -36,7 +36,7 @@ function shown(ours, other) {
   return Number.isFinite(other) ? "does not keep up" : "neither keeps up";
 }
 
-/** A target with what the bare hand-written Worker reaches that runs, or stores, as every run of ours must. */
+/** A target with what a hand-written Worker reaches that runs, works and stores as every run of ours must. */
 function withFloor(target, floor, show = times) {
   if (floor === Infinity) return { ...target, floor: "does not keep up" };
   return { ...target, floor: Number.isFinite(floor) ? show(floor) : undefined };
