@@ -16,6 +16,8 @@ export const spread = (numbers) => ({
   count: numbers.length,
 });
 
+export const mean = (numbers) => numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
+
 export const median = (numbers) => quantile(numbers, 0.5);
 
 /** p50, p95 and p99. */

@@ -2,7 +2,7 @@
 // database and of its object: nothing may grow faster than its input.
 
 import { cpuMs } from "../process.mjs";
-import { growthPower, median } from "../statistics.mjs";
+import { growthPower, mean, median } from "../statistics.mjs";
 import { axes, OWNER, SAY } from "./axes.mjs";
 import { pacedStreams } from "./paced.mjs";
 import { runToEnd } from "./run.mjs";
@@ -66,8 +66,6 @@ async function paced({ scene, run, isParallel }, contender, mock, size, measured
     Object.assign(values, { late: [p50], latest: [p99], memory: [bytesPerStream / 1024] });
   }
 }
-
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** What is measured: its name, one number of a point's many, whether it is held to be no worse than linear. */
 const quantities = {

@@ -68,9 +68,7 @@ async function route(request, env, requestId) {
   const id = env.RUNS.newUniqueId();
   const headers = { "content-type": "application/json", "x-request-id": requestId };
   const answer = await env.RUNS.get(id).fetch(request.url, { method: "POST", headers, body: JSON.stringify(input) });
-  const shown = new Headers(answer.headers);
-  shown.set("io-run-address", id.toString());
-  return new Response(answer.body, { status: answer.status, headers: shown });
+  return answer;
 }
 
 async function bodyOf(request) {
@@ -78,13 +76,16 @@ async function bodyOf(request) {
   if (type && !/^application\/json\s*(;|$)/i.test(type)) throw new Refusal(415, "unsupported_media_type", "Send JSON.");
   if (Number(request.headers.get("content-length")) > BODY_MAX_BYTES) throw new Refusal(413, "too_large", "Too long.");
   const text = await request.text();
-  if (encoder.encode(text).length > BODY_MAX_BYTES) throw new Refusal(413, "too_large", "Too long.");
+  if (isLonger(text, BODY_MAX_BYTES)) throw new Refusal(413, "too_large", "Too long.");
   try {
     return JSON.parse(text);
   } catch {
     throw new Refusal(400, "invalid_json", "The body is not JSON.");
   }
 }
+
+/** Whether a text has more bytes than this; of most texts their length tells. */
+const isLonger = (text, bytes) => text.length * 3 > bytes && encoder.encode(text).length > bytes;
 
 /** The input with what is known of it, each of its type. */
 function checked(input) {
@@ -93,7 +94,7 @@ function checked(input) {
   const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
   const isText = (value) => typeof value === "string" && value.isWellFormed();
   const id = (value, field) =>
-    need(isText(value) && value !== "" && encoder.encode(value).length <= ID_MAX_BYTES && !/\p{Cc}/u.test(value), field, "must be an id");
+    need(isText(value) && value !== "" && !isLonger(value, ID_MAX_BYTES) && !/\p{Cc}/u.test(value), field, "must be an id");
   const list = (value, field) => (Array.isArray(value) ? value : (need(value === undefined, field, "must be a list"), []));
   need(isObject(input), "", "must be an object");
   if (issues.length === 0) {
@@ -144,7 +145,8 @@ export class RunObject extends DurableObject {
     const head = Promise.withResolvers();
     this.ctx.waitUntil(run.drive(this.env, head));
     const refusal = await head.promise;
-    return refusal ? refusal.answer() : new Response(stream, { headers: STREAM_HEADERS });
+    if (refusal) return refusal.answer();
+    return new Response(stream, { headers: { ...STREAM_HEADERS, "io-run-address": this.ctx.id.toString() } });
   }
 
   /** Stores what came. */
@@ -159,6 +161,18 @@ export class RunObject extends DurableObject {
     return readable;
   }
 }
+
+/** Whether an event may come while this is open; then also what is open afterwards. */
+const follows = {
+  RUN_STARTED: (open) => !open.run && (open.run = true),
+  STEP_STARTED: (open) => open.run && !open.step && (open.step = true),
+  TEXT_MESSAGE_START: (open, { messageId }) => open.step && !open.message && (open.message = messageId),
+  TEXT_MESSAGE_CONTENT: (open, { messageId, delta }) => open.message === messageId && delta !== "",
+  TEXT_MESSAGE_END: (open, { messageId }) => open.message === messageId && !(open.message = undefined),
+  STEP_FINISHED: (open) => open.step && !open.message && !(open.step = false),
+  RUN_FINISHED: (open) => open.run && !open.step && !(open.run = false),
+  RUN_ERROR: (open) => open.run && !open.step && !(open.run = false),
+};
 
 /** The events of one run in their order, who watches them, and its limits in time. */
 class Run {
@@ -213,8 +227,8 @@ class Run {
       this.#emit({ type: "RUN_FINISHED", threadId, runId });
       this.#status = "finished";
     } catch (error) {
-      // An abort throws its reason.
-      const code = typeof error === "string" ? error : "internal_error";
+      const { aborted: isStopped, reason } = this.abort.signal;
+      const code = isStopped ? reason : "internal_error";
       this.#status = code === "cancelled" ? "cancelled" : "failed";
       if (this.#open.run) this.#fail(code);
       else head.resolve(new Refusal(502, "upstream_error", "The model refused."));
@@ -264,18 +278,7 @@ class Run {
 
   /** The one door to the wire: an event that does not follow is a fault of ours. */
   #emit(event) {
-    const open = this.#open;
-    const follows = {
-      RUN_STARTED: () => !open.run && (open.run = true),
-      STEP_STARTED: () => open.run && !open.step && (open.step = true),
-      TEXT_MESSAGE_START: () => open.step && !open.message && (open.message = event.messageId),
-      TEXT_MESSAGE_CONTENT: () => open.message === event.messageId && event.delta !== "",
-      TEXT_MESSAGE_END: () => open.message === event.messageId && !(open.message = undefined),
-      STEP_FINISHED: () => open.step && !open.message && !(open.step = false),
-      RUN_FINISHED: () => open.run && !open.step && !(open.run = false),
-      RUN_ERROR: () => open.run && !open.step && !(open.run = false),
-    };
-    if (!follows[event.type]()) throw new Error(`${event.type} does not follow`);
+    if (!follows[event.type](this.#open, event)) throw new Error(`${event.type} does not follow`);
     this.#kept.push(`data: ${JSON.stringify(event)}\n\n`);
   }
 
